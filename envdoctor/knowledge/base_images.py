@@ -44,6 +44,11 @@ class Base:
         """Was it made for GPUs?"""
         return self.maker in ("cuda", "pytorch", "ngc")
 
+    @property
+    def carries_cuda(self) -> bool:
+        """Has it NVIDIA's compatibility libraries, which carry a newer CUDA over an older driver?"""
+        return self.maker in ("cuda", "ngc")
+
 
 def base(reference: str) -> Base | None:
     """What the image of a reference brings; None where a variable is left in its name, or a digest stands for its tag.

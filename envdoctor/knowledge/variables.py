@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Literal
 
 from envdoctor.knowledge.table import Rows, bundled_table
@@ -51,3 +52,9 @@ PROFILERS = Rows(_TABLE, "profiler", Variable)
 NCCL = Rows(_TABLE, "nccl", Variable)
 SETTINGS = Rows(_TABLE, "setting", Variable)
 UNREAD = Rows(_TABLE, "unread", Unread)
+
+
+def left_on(name: str, value: str) -> Iterator[Variable]:
+    """What is known of a variable that was set to find a fault, or to switch something off, and acts at this value."""
+    for rows in (DEBUG, COMPILE_OFF, CACHES_OFF, PROFILERS, NCCL):
+        yield from (row for row in rows.among((name,)) if row.active(value))

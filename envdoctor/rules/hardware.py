@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from envdoctor.facts.model import Facts
-from envdoctor.facts.need import known
+from envdoctor.facts.need import Skip, known
 from envdoctor.knowledge.cuda_lines import minimum_driver
 from envdoctor.knowledge.gpus import capability_of
 from envdoctor.knowledge.numbers import capability
@@ -70,6 +70,12 @@ def framework_needs(facts: Facts) -> str:
         return "; no CUDA plugin of JAX is here, without which it uses no NVIDIA GPU" if jax else ""
     name, cuda = found
     return f"; {name} is for CUDA {cuda}, which needs driver {minimum_driver(f'{cuda}.0')} or later on Linux"
+
+
+def need_gpu(target: Target) -> None:
+    """Raises `Skip` where the target trains on the CPU."""
+    if on_cpu(target):
+        raise Skip("the target trains on the CPU")
 
 
 def on_cpu(target: Target) -> bool:

@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias, cast
 
 from envdoctor.facts.model import Distribution, Driver, Facts, Gpu, Gpus, Interpreter, Packages, Torch, Unavailable
 from envdoctor.facts.need import Skip, known, need
-from envdoctor.knowledge import messages
+from envdoctor.knowledge import messages, versions
 from envdoctor.locks.target import Target
 from envdoctor.rules import remedies
 from envdoctor.rules.causes import Kind
@@ -31,7 +31,7 @@ from envdoctor.rules.finding import (
     Who,
     finding,
 )
-from envdoctor.rules.hardware import likely_capabilities, on_cpu, trains_on_gpu
+from envdoctor.rules.hardware import likely_capabilities, need_gpu, on_cpu, trains_on_gpu
 from envdoctor.values import shell
 from envdoctor.values.frozen import frozen
 from envdoctor.values.pattern import Pattern
@@ -68,11 +68,13 @@ __all__ = [
     "likely_capabilities",
     "messages",
     "need",
+    "need_gpu",
     "on_cpu",
     "remedies",
     "rule",
     "shell",
     "trains_on_gpu",
+    "versions",
 ]
 
 Judge: TypeAlias = Callable[[Facts, Target], Findings]

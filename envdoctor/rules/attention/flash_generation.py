@@ -1,7 +1,6 @@
 from envdoctor.knowledge.questions import versions
-from envdoctor.rules.finding import NOTE, Finding, Findings, Severity, finding
-from envdoctor.rules.hardware import Capability
-from envdoctor.rules.rule import WARNING, Facts, Skip, Target, likely_capabilities, need, remedies, rule, trains_on_gpu
+from envdoctor.rules.attention._gpu import Capability, need_capabilities
+from envdoctor.rules.rule import NOTE, WARNING, Facts, Finding, Findings, Kind, Target, finding, need, remedies, rule
 
 _THREE = frozenset({(8, 0), (9, 0)})
 
@@ -17,36 +16,29 @@ def flash_generation(facts: Facts, target: Target) -> Findings:
     Source: https://github.com/Dao-AILab/flash-attention https://github.com/huggingface/transformers/pull/48163
     https://github.com/NVIDIA/cudnn-frontend/pull/852
     """
-    packages, found = need(facts.packages), likely_capabilities(facts, target)
+    packages, found = need(facts.packages), need_capabilities(facts, target)
     if not found:
-        if trains_on_gpu(facts, target) is not False:
-            raise Skip("the GPU is not known")
         return
-    three = packages.version("flash-attn-3")
-    four = packages.version("flash-attn-4")
+    three, four = packages.version("flash-attn-3"), packages.version("flash-attn-4")
     two = packages.version("flash-attn")
     if two and versions.at_least(two, "3"):
         three, two = two, None
     if three and any(capability not in _THREE for capability in found):
-        yield _finding("flash-attn-3", three, _text(found), "runs on Hopper and A100 only", WARNING)
+        yield _misfit("flash-attn-3", three, found, "runs on Hopper and A100 only", "extension-binary-missing")
     if four and max(found) < (9, 0):
-        yield _finding("flash-attn-4", four, _text(found), "trains on Hopper and Blackwell only", WARNING)
+        yield _misfit("flash-attn-4", four, found, "trains on Hopper and Blackwell only", "extension-binary-missing")
     if two and not three and not four and min(found) >= (9, 0) and max(found) < (10, 0):
-        text = "does not use what Hopper adds; FlashAttention 3 and 4 do"
-        yield _finding("flash-attn", two, _text(found), text, NOTE)
+        yield _misfit("flash-attn", two, found, "does not use what Hopper adds; FlashAttention 3 and 4 do", "no-effect")
 
 
-def _text(found: frozenset[Capability]) -> str:
-    return ", ".join(f"{major}.{minor}" for major, minor in sorted(found))
-
-
-def _finding(name: str, version: str, gpus: str, text: str, severity: Severity) -> Finding:
+def _misfit(name: str, version: str, found: frozenset[Capability], why: str, kind: Kind) -> Finding:
+    gpus = ", ".join(f"{major}.{minor}" for major, minor in sorted(found))
     return finding(
         subject=name,
         actual=f"{name} {version} on compute capability {gpus}",
-        kind="no-effect" if severity is NOTE else "extension-binary-missing",
-        severity=severity,
-        message=f"{name} {version} {text}; this GPU has compute capability {gpus}.",
+        kind=kind,
+        severity=NOTE if kind == "no-effect" else None,
+        message=f"{name} {version} {why}; this GPU has compute capability {gpus}.",
         fix='Use attn_implementation="sdpa", or the generation made for this GPU.',
-        run=remedies.uninstall(name) if severity is WARNING else (),
+        run=remedies.uninstall(name) if kind != "no-effect" else (),
     )

@@ -1,14 +1,7 @@
-import re
-from dataclasses import replace
-
 from envdoctor.knowledge.questions import messages
-from envdoctor.rules.finding import ERROR, NOTE, Finding, Findings, Severity, finding
-from envdoctor.rules.rule import WARNING, Facts, Pattern, Skip, Target, known, likely_capabilities, rule, trains_on_gpu
+from envdoctor.rules.attention._gpu import need_capabilities
+from envdoctor.rules.rule import ERROR, NOTE, WARNING, Facts, Findings, Pattern, Remedy, Target, finding, known, rule
 
-_SDPA = (
-    'Load the model with attn_implementation="sdpa", which takes the best kernel that this GPU has; in a program that '
-    "calls flash_attn itself choose sdpa in its settings, or uninstall flash-attn where it then steps aside."
-)
 _SAYS = (
     Pattern(r"(?i)torch was not compiled with (?:flash|memory efficient) attention"),
     Pattern(r"(?i)flash attention (?:kernel )?(?:not used|is not (?:supported|available))"),
@@ -17,9 +10,10 @@ _SAYS = (
     Pattern(r"(?i)no operator found for `?memory_efficient_attention"),
     Pattern(r"(?i)xformers wasn'?t build with CUDA support"),
 )
+_STOPS = Pattern(r"(?i)only supports|Aborting|No operator found|wasn'?t build")
 
 
-@rule(WARNING, subject="flash attention", expected="a fused attention kernel")
+@rule(WARNING, kind="flag-differs", subject="flash attention", expected="a fused attention kernel")
 def flash_unavailable(facts: Facts, target: Target) -> Findings:
     """Flash attention cannot run here.
 
@@ -34,27 +28,41 @@ def flash_unavailable(facts: Facts, target: Target) -> Findings:
     said = messages.in_report(facts, *_SAYS)
     if said is not None and "attention operators" in facts.remarks and "operator" in said[0].lower():
         return  # attention/operators-refused knows why
-    found = likely_capabilities(facts, target)
+    found = () if said else need_capabilities(facts, target, _NOTHING_KNOWN)
     packages = known(facts.packages)
-    if said is None and not found:
-        if trains_on_gpu(facts, target) is not False:
-            raise Skip("neither the GPU nor a message about attention is known")
-        return
-    old = bool(found) and max(found) < (8, 0)
-    version = packages.version("flash-attn") if packages else None
+    flash = packages.version("flash-attn") if packages else None
     if said is not None:
-        fatal = bool(re.search(r"(?i)only supports|Aborting|No operator found|wasn'?t build", said.string))
+        stops = _STOPS.search(said.string) is not None
         mild = NOTE if facts.origin.kind == "pasted" else None  # a report may quote it of another matter
-        refusals = (row for pattern, *row in _REFUSALS if fatal and pattern.search(said.string))
+        refusals = (row for pattern, *row in _REFUSALS if stops and pattern.search(said.string))
         meaning, usually, fix = next(refusals, ("", "", _SDPA))
         words = f"{meaning}: {said.string}" if meaning else said.string
-        one = _finding(said.string, f"{words.rstrip('.')}.", ERROR if fatal else mild, usually, fix)
-        yield replace(one, title=meaning)
-    elif old and version is not None:
-        text = f"flash-attn {version} does not run on this GPU, which is older than compute capability 8.0."
-        yield _finding(f"flash-attn {version}", text, NOTE)
+        yield finding(
+            title=meaning,
+            actual=said.string,
+            kind="extension-binary-missing" if stops else "",
+            severity=ERROR if stops else mild,
+            certain=False,
+            message=f"{words.rstrip('.')}.",
+            usually=usually,
+            fix=Remedy(text=fix, commands=_SETTINGS),
+        )
+    elif flash is not None and found and max(found) < (8, 0):
+        yield finding(
+            actual=f"flash-attn {flash}",
+            severity=NOTE,
+            certain=False,
+            message=f"flash-attn {flash} does not run on this GPU, which is older than compute capability 8.0.",
+            fix=Remedy(text=_SDPA, commands=_SETTINGS),
+        )
 
 
+_NOTHING_KNOWN = "neither the GPU nor a message about attention is known"
+_SETTINGS = ("grep -rn 'attn_implementation' --include='*.py' .",)
+_SDPA = (
+    'Load the model with attn_implementation="sdpa", which takes the best kernel that this GPU has; in a program that '
+    "calls flash_attn itself choose sdpa in its settings, or uninstall flash-attn where it then steps aside."
+)
 _REFUSALS = (
     (
         Pattern(r"(?i)No available kernel"),
@@ -81,16 +89,3 @@ _REFUSALS = (
     ),
 )
 """What a run stops at: its words, what they prove, what usually lies behind them, and what helps."""
-
-
-def _finding(actual: str, message: str, severity: Severity | None, usually: str = "", fix: str = _SDPA) -> Finding:
-    return finding(
-        actual=actual,
-        kind="flag-differs" if severity is not ERROR else "extension-binary-missing",
-        severity=severity,
-        certain=False,
-        message=message,
-        usually=usually,
-        fix=fix,
-        run="grep -rn 'attn_implementation' --include='*.py' .",
-    )

@@ -1,9 +1,9 @@
-from envdoctor.rules.rule import ERROR, NOTE, WARNING, Facts, Findings, SetFlag, Target, finding, need, rule
+from envdoctor.rules.rule import ERROR, NOTE, WARNING, Facts, Findings, Remedy, SetFlag, Target, finding, need, rule
 
 _ALL = "flash,efficient,math,cudnn"  # torch's default order
 
 
-@rule(WARNING, kind="flag-differs", subject="sdp")
+@rule(WARNING, kind="flag-differs", subject="sdp", expected=_ALL)
 def math_only(facts: Facts, target: Target) -> Findings:
     """Only the slow attention path is left, or none.
 
@@ -19,20 +19,24 @@ def math_only(facts: Facts, target: Target) -> Findings:
         return  # with a target that says which backends it wants, attention/sdp-backends compares them
     enabled = [name.strip() for name in flag.value.split(",") if name.strip()]
     if not enabled:
-        text, severity = "no attention backend is enabled; attention raises", ERROR
+        message, severity = "No attention backend is enabled; attention raises.", ERROR
     elif enabled == ["math"]:
-        text, severity = "only the math backend is enabled; attention is slow and takes much memory", WARNING
+        message, severity = "Only the math backend is enabled; attention is slow and takes much memory.", WARNING
     elif "math" not in enabled:
-        text, severity = "the math backend is off; inputs that no fused backend takes raise", NOTE
+        message, severity = "The math backend is off; inputs that no fused backend takes raise.", NOTE
     else:
         return
     yield finding(
         actual=flag.value or "none",
-        expected=_ALL,
         severity=severity,
-        message=f"{text[0].upper()}{text[1:]}.",
-        fix="Call torch.backends.cuda.enable_flash_sdp(True), enable_mem_efficient_sdp(True) and "
-        "enable_math_sdp(True), or remove the lines that switched them off.",
-        run="grep -rnE 'enable_(flash|mem_efficient|math|cudnn)_sdp' --include='*.py' .",
+        message=message,
+        fix=_ENABLE_ALL,
         repair=(SetFlag(name="sdp", value=_ALL),) if severity > NOTE else (),
     )
+
+
+_ENABLE_ALL = Remedy(
+    text="Call torch.backends.cuda.enable_flash_sdp(True), enable_mem_efficient_sdp(True) and "
+    "enable_math_sdp(True), or remove the lines that switched them off.",
+    commands=("grep -rnE 'enable_(flash|mem_efficient|math|cudnn)_sdp' --include='*.py' .",),
+)

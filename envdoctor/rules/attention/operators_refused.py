@@ -1,6 +1,4 @@
-from collections.abc import Mapping
-
-from envdoctor.rules.rule import ERROR, Facts, Finding, Findings, Pattern, Skip, finding, remedies, rule
+from envdoctor.rules.rule import ERROR, Facts, Finding, Findings, Pattern, Remedy, finding, need, remedies, rule
 
 _OPERATOR = Pattern(r"(?P<name>[\w@.+-]{2,60}) is not supported because:")
 _NOT_BUILT = Pattern(r"(?i)wasn'?t buil[dt]")
@@ -8,9 +6,10 @@ _ON_CPU = Pattern(r"device=(?:cpu|<class 'cpu'>)")
 _CAPABILITY = Pattern(r"(?:requires device with capability|requires A100|your GPU has capability|too (?:new|old)\))")
 _SMALL = Pattern(r"(?i)smallk|triton|ck")
 """Operators for special cases: that they refuse tells little."""
+_EFFECTS = ("attention/flash-unavailable",)
 
 
-@rule(ERROR, subject="xformers", expected="an attention kernel for these inputs")
+@rule(ERROR, subject="xformers", expected="an attention kernel for these inputs", explains=_EFFECTS)
 def operators_refused(facts: Facts) -> Findings:
     """xFormers has no attention kernel for what it was given.
 
@@ -19,10 +18,7 @@ def operators_refused(facts: Facts) -> Findings:
     Fix: depends on the reason.
     Source: https://github.com/facebookresearch/xformers/blob/main/xformers/ops/fmha/dispatch.py
     """
-    listed = facts.remarks.get("attention operators")
-    if listed is None:
-        raise Skip("no list of refused operators is reported")
-    refused = _reasons(listed)
+    refused = _reasons(need(facts.remarks.get("attention operators"), "no list of refused operators is reported"))
     general = {name: why for name, why in refused.items() if not _SMALL.match(name)} or refused
     alike = (row for row in _REASONS if all(any(said.search(why) for said in row[0]) for why in general.values()))
     if row := next(alike, None):
@@ -78,7 +74,7 @@ _REASONS = (
 one in its place."""
 
 
-def _reasons(listed: str) -> Mapping[str, str]:
+def _reasons(listed: str) -> dict[str, str]:
     """Operator -> why it was not that one."""
     heads = list(_OPERATOR.finditer(listed))
     ends = [head.start() for head in heads[1:]] + [len(listed)]
@@ -93,8 +89,5 @@ def _refusal(kind: str, why: str, fix: str, *commands: str) -> Finding:
         kind=kind,  # type: ignore[arg-type]
         actual=why,
         message=f"xFormers has no attention kernel for what it was given: {why}.",
-        fix=fix,
-        run=tuple(filter(None, commands[:1])),
-        instead=tuple(filter(None, commands[1:])),
-        explains=("attention/flash-unavailable",),
+        fix=Remedy(text=fix, commands=commands[:1], instead=commands[1:]),
     )

@@ -13,16 +13,13 @@ from envdoctor.facts.images.dockerfile import Dockerfile, Stage
 from envdoctor.facts.model import Origin
 from envdoctor.knowledge.base_images import Base, base
 from envdoctor.knowledge.features import python_of, with_features
-from envdoctor.knowledge.questions import capabilities, driver_cuda, driver_version, fits, release_of, versions
-from envdoctor.knowledge.solver import Machine, StackFit
+from envdoctor.knowledge.questions import never_built_for, release_of, versions
 from envdoctor.knowledge.torch_builds import Build, build_of
 from envdoctor.rules.image._installs import Install, RequestedPackage, installs
 from envdoctor.rules.rule import Distribution, Driver, Facts, Gpu, Gpus, Interpreter, Packages, Target, known
 from envdoctor.values.frozen import frozen
 
 TORCH = ("torch", "pytorch")
-HEAVY = frozenset({"torch", "pytorch", "vllm", "tensorflow", "jax", "torchvision", "xformers", "deepspeed", "sglang"})
-"""What brings gigabytes."""
 
 
 @frozen
@@ -48,6 +45,17 @@ class ImageTorch:
         return release.default if release else None
 
     @property
+    def lines(self) -> tuple[str, ...]:
+        """The CUDA lines that its release was built for; none where no table has the release."""
+        release = release_of(self.version) if self.version else None
+        return tuple(release.lines) if release else ()
+
+    @property
+    def nearest_line(self) -> str | None:
+        """Where no torch was ever built for its CUDA line: the nearest one that there are builds for."""
+        return never_built_for(self.cuda) if self.cuda and not self.version else None
+
+    @property
     def build(self) -> Build | None:
         return build_of(self.version, self.cuda) if self.version and self.cuda is not None else None
 
@@ -68,6 +76,11 @@ class Contents:
     def torch(self) -> ImageTorch | None:
         """The torch that is there at the end."""
         return self.torches[-1] if self.torches else None
+
+    @property
+    def is_for_gpus(self) -> bool:
+        """Is anything in it that trains or serves on GPUs?"""
+        return self.torch is not None or any(install.is_heavy for install in self.installs)
 
     def comes_later(self, torch: ImageTorch, install: Install) -> bool:
         """Is this torch brought after that command, which need not stand above it?"""
@@ -168,27 +181,6 @@ def _option(words: tuple[str, ...]) -> str | None:
             value = value or (words[number + 1] if number + 1 < len(words) else "")
             return value if value.replace(".", "").isdigit() else None
     return None
-
-
-def machine(facts: Facts, target: Target, python: str | None = None, libc: str | None = None) -> Machine:
-    """The machine that the image is for: the target's GPU, and the driver that is known, if any."""
-    gpu = (target.capability,) if target.capability else () if target.is_cpu and target.name != "none" else None
-    return Machine(
-        driver=driver_version(facts),
-        driver_cuda=driver_cuda(facts),
-        capabilities=capabilities(facts) if gpu is None else gpu,
-        python=python,
-        libc="musl 1.2" if libc == "musl" else "glibc 2.36" if libc else None,
-    )
-
-
-def torch_fit(facts: Facts, target: Target, held: Contents, torch: ImageTorch) -> StackFit | None:
-    """What stands against a torch in this image on this machine; None where its release is in no table."""
-    build = torch.build
-    if build is None:
-        return None
-    libc = held.base.libc if held.base is not None else None
-    return fits(build, machine(facts, target, held.python if torch.install is not None else None, libc))
 
 
 def as_facts(facts: Facts, target: Target, held: Contents) -> Facts:

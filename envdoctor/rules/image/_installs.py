@@ -25,6 +25,8 @@ _VALUES = frozenset(
     "--config-settings -C --global-option --trusted-host --override --overrides --link-mode --upgrade-package "
     "--no-build-isolation-package -n --name --channel --file --implementation --abi -b --src --group --extra".split()
 )
+HEAVY = frozenset({"torch", "pytorch", "vllm", "tensorflow", "jax", "torchvision", "xformers", "deepspeed", "sglang"})
+"""What brings gigabytes."""
 _HOMES = {
     "flash-attention": "flash-attn",
     "apex": "apex",
@@ -66,6 +68,10 @@ class Install:
     @property
     def line(self) -> int:
         return self.command.line
+
+    @property
+    def is_heavy(self) -> bool:
+        return any(one.name in HEAVY for one in self.wanted)
 
     def values(self, *names: str) -> tuple[str, ...]:
         return tuple(value for name in names for value in self.options.get(name, ()))

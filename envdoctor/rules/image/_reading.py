@@ -3,16 +3,38 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Literal
 
 from envdoctor.facts.images import devcontainer, dockerfile, services
 from envdoctor.facts.images.dockerfile import Dockerfile
 from envdoctor.facts.images.services import Service
-from envdoctor.facts.images.words import Word as Word  # what rules of images take from here
-from envdoctor.facts.model import ImageFile as ImageFile
-from envdoctor.rules.rule import Facts, Finding, Kind, Remedy, Rule, Severity, Skip, Target, Who, finding
+from envdoctor.facts.images.shell import Command
+from envdoctor.facts.images.words import Word
+from envdoctor.facts.model import ImageFile
+from envdoctor.knowledge.base_images import Base, base
+from envdoctor.knowledge.variables import Variable, left_on
+from envdoctor.rules.image import _machine as machines
+from envdoctor.rules.image._contents import Contents, ImageTorch, as_facts, contents, every
+from envdoctor.rules.image._extensions import is_isolated, sources
+from envdoctor.rules.image._installs import HEAVY, Install, RequestedPackage, installs
+from envdoctor.rules.image._layers import keeps_downloads
+from envdoctor.rules.image._libraries import compat_folders, cuda_folders
+from envdoctor.rules.image._locked import differences_by_line
+from envdoctor.rules.image._managed_python import refused_install
+from envdoctor.rules.image._pins import misfits, pin_findings, pinned_twice
+from envdoctor.rules.image._started import for_gpus, gpu_image, is_root_in, root_mounts
+from envdoctor.rules.rule import Facts, Finding, Kind, Remedy, Rule, Severity, Skip, Who, finding
+
+__all__ = [
+    "HEAVY", "Base", "Command", "Contents", "ImageFile", "ImageTorch", "Install", "Word", "all_dockerfiles",
+    "all_recipe_contents", "all_recipes", "all_services", "apt_packages", "as_facts", "at", "base",
+    "compat_folders", "contents", "cuda_folders", "differences_by_line", "dockerfiles", "environments", "for_gpus",
+    "gpu_image", "installs", "is_isolated", "is_root_in", "keeps_downloads", "machines", "misfits", "on_line",
+    "pin_findings", "pinned_twice", "recipe_contents", "recipes", "refused_install", "require", "require_services",
+    "root_mounts", "service_bases", "sources", "variables_left_on",
+]  # fmt: skip
 
 WIDTH = 160
 
@@ -45,6 +67,16 @@ def recipes(facts: Facts) -> Iterator[tuple[ImageFile, Dockerfile]]:
     yield from ((file, _dockerfile(file)) for file in found)
 
 
+def recipe_contents(facts: Facts) -> Iterator[tuple[ImageFile, Contents]]:
+    """What each of their stages holds. Raises `Skip` when there is neither."""
+    yield from ((file, held) for file, parsed in recipes(facts) for held in every(parsed))
+
+
+def all_recipe_contents(facts: Facts) -> Iterator[tuple[ImageFile, Contents]]:
+    """The same where there may be none."""
+    yield from ((file, held) for file, parsed in all_recipes(facts) for held in every(parsed))
+
+
 def all_recipes(facts: Facts) -> Iterator[tuple[ImageFile, Dockerfile]]:
     """The same where there may be none."""
     yield from recipes(facts) if any(file.kind != "compose" for file in facts.images) else ()
@@ -65,6 +97,33 @@ def all_services(facts: Facts) -> Iterator[tuple[ImageFile, Service]]:
 
 def all_dockerfiles(facts: Facts) -> Iterator[tuple[ImageFile, Dockerfile]]:
     yield from dockerfiles(facts) if any(file.kind == "dockerfile" for file in facts.images) else ()
+
+
+def service_bases(facts: Facts) -> Iterator[tuple[ImageFile, Word, Base]]:
+    """The image of each service that starts one, where its name is known, and what that brings."""
+    for file, service in all_services(facts):
+        if service.image is not None and (made := base(service.image.text)) is not None:
+            yield file, service.image, made
+
+
+def environments(facts: Facts) -> Iterator[tuple[ImageFile, Mapping[str, Word]]]:
+    """The variables of each image and each service. Raises `Skip` where no image file was given."""
+    require(facts)
+    yield from ((file, parsed.last.environment) for file, parsed in all_dockerfiles(facts))
+    yield from ((file, service.environment) for file, service in all_services(facts))
+
+
+def variables_left_on(environment: Mapping[str, Word]) -> Iterator[tuple[Word, Variable]]:
+    """Those that were set to find a fault, and act on every run."""
+    for name, word in environment.items():
+        yield from ((word, row) for row in left_on(name, word.text))
+
+
+def apt_packages(file: ImageFile) -> Iterator[RequestedPackage]:
+    """What the commands of a Dockerfile or a devcontainer install by apt."""
+    for held in every(_dockerfile(file)):
+        for install in held.installs:
+            yield from install.wanted if install.tool == "apt" else ()
 
 
 def require(facts: Facts) -> None:
@@ -137,11 +196,3 @@ def on_line(found: Finding, rule: Rule, file: ImageFile, line: int, *, instead: 
         explains=(),
         repair=(),
     )
-
-
-def findings_of(rule: Rule, facts: Facts, target: Target) -> tuple[Finding, ...]:
-    """What a rule for environments says; nothing where it skips."""
-    try:
-        return tuple(rule(facts, target))
-    except Skip:
-        return ()

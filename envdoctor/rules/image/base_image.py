@@ -1,6 +1,5 @@
-from envdoctor.knowledge.base_images import Base, base
-from envdoctor.rules.image._reading import all_dockerfiles, all_services, at, require
-from envdoctor.rules.rule import ERROR, NOTE, WARNING, Facts, Findings, rule
+from envdoctor.rules.image._reading import Base, ImageFile, all_dockerfiles, at, base, require, service_bases
+from envdoctor.rules.rule import ERROR, NOTE, WARNING, Facts, Finding, Findings, Severity, rule
 
 _EXAMPLE = {
     "cuda": "12.8.1-cudnn-devel-ubuntu24.04",
@@ -25,32 +24,27 @@ def base_image(facts: Facts) -> Findings:
     for file, parsed in all_dockerfiles(facts):
         for stage in parsed.used:
             if stage.parent is None and (made := base(stage.base.text)) is not None and (found := _wrong(made)):
-                severity, message = found
-                yield at(
-                    file,
-                    stage.base.line,
-                    kind="config-mismatch" if severity is ERROR else "",
-                    severity=severity,
-                    message=message,
-                    fix="Name the full tag of an image that there is.",
-                    instead=f"FROM {made.image}:{_tag(made)}" + (f" AS {stage.name}" if stage.name else ""),
-                )
-    for file, service in all_services(facts):
-        if service.image is not None and (made := base(service.image.text)) is not None and (found := _wrong(made)):
-            severity, message = found
+                name = f" AS {stage.name}" if stage.name else ""
+                yield _finding(file, stage.base.line, *found, instead=f"FROM {made.image}:{_tag(made)}{name}")
+    for file, word, made in service_bases(facts):
+        if found := _wrong(made):
             key = "image" if file.kind == "compose" else '"image"'
-            yield at(
-                file,
-                service.image.line,
-                kind="config-mismatch" if severity is ERROR else "",
-                severity=severity,
-                message=message,
-                fix="Name the full tag of an image that there is.",
-                instead=f"{key}: {made.image}:{_tag(made)}",
-            )
+            yield _finding(file, word.line, *found, instead=f"{key}: {made.image}:{_tag(made)}")
 
 
-def _wrong(made: Base) -> tuple[type(WARNING), str] | None:  # type: ignore[valid-type]
+def _finding(file: ImageFile, line: int, severity: Severity, message: str, *, instead: str) -> Finding:
+    return at(
+        file,
+        line,
+        kind="config-mismatch" if severity is ERROR else "",
+        severity=severity,
+        message=message,
+        fix="Name the full tag of an image that there is.",
+        instead=instead,
+    )
+
+
+def _wrong(made: Base) -> tuple[Severity, str] | None:
     if made.fixed:
         return None
     name = f"{made.image}:{made.tag}" if made.tag else made.image

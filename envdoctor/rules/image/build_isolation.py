@@ -1,6 +1,4 @@
-from envdoctor.rules.image._contents import Contents, every
-from envdoctor.rules.image._extensions import is_isolated, sources
-from envdoctor.rules.image._reading import ImageFile, at, recipes
+from envdoctor.rules.image._reading import at, is_isolated, recipe_contents, sources
 from envdoctor.rules.rule import ERROR, Facts, Findings, rule
 
 
@@ -14,36 +12,31 @@ def build_isolation(facts: Facts) -> Findings:
     Source: https://github.com/Dao-AILab/flash-attention#installation-and-features
     https://pip.pypa.io/en/stable/reference/build-system/ https://github.com/Dao-AILab/flash-attention/issues/246
     """
-    for file, parsed in recipes(facts):
-        for held in every(parsed):
-            yield from _of(file, held)
-
-
-def _of(file: ImageFile, held: Contents) -> Findings:
-    for install, wanted, torch in sources(held):
-        version = f"{wanted.name}=={wanted.version}" if wanted.version else wanted.name
-        text = "." if wanted.source else version
-        if is_isolated(install, wanted.name):
-            yield at(
-                file,
-                wanted.line,
-                about=wanted.name,
-                message=f"{wanted.name} is built in an environment without torch, which its build imports.",
-                fix="Add --no-build-isolation, after torch is installed.",
-                instead=f"pip install --no-build-isolation {text}",
-            )
-        elif torch is False:
-            later = next((one for one in held.torches if held.comes_later(one, install)), None)
-            where = f" (it comes in line {later.line})" if later else ""
-            if (beside := install.instruction.beside) and any(
-                one.install and one.install.instruction.beside == beside for one in held.torches
-            ):
-                where = f" (all of {beside} runs at the same time)"
-            yield at(
-                file,
-                wanted.line,
-                about=wanted.name,
-                message=f"{wanted.name} is built before torch is there{where}: its build imports torch.",
-                fix="Install torch first.",
-                instead=f"this line behind the one that installs torch{where}",
-            )
+    for file, held in recipe_contents(facts):
+        for install, wanted, torch in sources(held):
+            version = f"{wanted.name}=={wanted.version}" if wanted.version else wanted.name
+            text = "." if wanted.source else version
+            if is_isolated(install, wanted.name):
+                yield at(
+                    file,
+                    wanted.line,
+                    about=wanted.name,
+                    message=f"{wanted.name} is built in an environment without torch, which its build imports.",
+                    fix="Add --no-build-isolation, after torch is installed.",
+                    instead=f"pip install --no-build-isolation {text}",
+                )
+            elif torch is False:
+                later = next((one for one in held.torches if held.comes_later(one, install)), None)
+                where = f" (it comes in line {later.line})" if later else ""
+                if (beside := install.instruction.beside) and any(
+                    one.install and one.install.instruction.beside == beside for one in held.torches
+                ):
+                    where = f" (all of {beside} runs at the same time)"
+                yield at(
+                    file,
+                    wanted.line,
+                    about=wanted.name,
+                    message=f"{wanted.name} is built before torch is there{where}: its build imports torch.",
+                    fix="Install torch first.",
+                    instead=f"this line behind the one that installs torch{where}",
+                )

@@ -1,11 +1,5 @@
-from collections.abc import Mapping
-from itertools import chain
-
-from envdoctor.knowledge.questions import CACHES_OFF, COMPILE_OFF, DEBUG, NCCL, PROFILERS
-from envdoctor.rules.image._reading import ImageFile, Word, all_dockerfiles, all_services, at, require
+from envdoctor.rules.image._reading import at, environments, variables_left_on
 from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, Severity, Target, on_cpu, rule
-
-_TABLES = (DEBUG, COMPILE_OFF, CACHES_OFF, PROFILERS, NCCL)
 
 
 @rule(WARNING, kind="debug-variable", expected="not set")
@@ -18,30 +12,20 @@ def debug_variables(facts: Facts, target: Target) -> Findings:
     Source: https://docs.nvidia.com/cuda/cuda-programming-guide/05-appendices/environment-variables.html
     https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html
     """
-    require(facts)
     idle = on_cpu(target)
-    for file, parsed in all_dockerfiles(facts):
-        yield from _of(file, parsed.last.environment, idle)
-    told: set[tuple[str, int, str]] = set()  # aliases give one line to many services
-    for file, service in all_services(facts):
-        for found in _of(file, service.environment, idle):
-            key = (file.path, 0, found.subject)
-            if key not in told:
-                told.add(key)
+    told: set[tuple[str, str]] = set()  # aliases give one line to many services
+    for file, environment in environments(facts):
+        for word, row in variables_left_on(environment):
+            found = at(
+                file,
+                word.line,
+                about=row.name,
+                severity=NOTE if idle and row.cuda else Severity[row.severity.upper()],
+                message=f"{row.name}={word.text} is set for every run: {row.effect}.",
+                fix=f"Remove {row.name}.",
+                instead=f"the same without {row.name}",
+                source=row.source,
+            )
+            if (file.path, found.subject) not in told:
+                told.add((file.path, found.subject))
                 yield found
-
-
-def _of(file: ImageFile, environment: Mapping[str, Word], idle: bool) -> Findings:
-    for name, word in environment.items():
-        for row in chain.from_iterable(rows.among((name,)) for rows in _TABLES):
-            if row.active(word.text):
-                yield at(
-                    file,
-                    word.line,
-                    about=name,
-                    severity=NOTE if idle and row.cuda else Severity[row.severity.upper()],
-                    message=f"{name}={word.text} is set for every run: {row.effect}.",
-                    fix=f"Remove {name}.",
-                    instead=f"the same without {name}",
-                    source=row.source,
-                )

@@ -1,7 +1,5 @@
-from envdoctor.knowledge.base_images import base
-from envdoctor.rules.image._contents import HEAVY, contents
-from envdoctor.rules.image._reading import ImageFile, Word, all_dockerfiles, all_services, at, require
-from envdoctor.rules.rule import ERROR, NOTE, Facts, Finding, Findings, Skip, Target, on_cpu, rule
+from envdoctor.rules.image._reading import ImageFile, Word, all_dockerfiles, all_services, at, base, contents, require
+from envdoctor.rules.rule import ERROR, NOTE, Facts, Finding, Findings, Target, need_gpu, rule
 
 _NAME = "NVIDIA_DRIVER_CAPABILITIES"
 _SETTING = f"ENV NVIDIA_VISIBLE_DEVICES=all {_NAME}=compute,utility"
@@ -18,8 +16,7 @@ def driver_capabilities(facts: Facts, target: Target) -> Findings:
     Source: https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html
     """
     require(facts)
-    if on_cpu(target):
-        raise Skip("the target trains on the CPU")
+    need_gpu(target)
     for file, parsed in all_dockerfiles(facts):
         environment, first = parsed.last.environment, parsed.shipped[0].base
         word, made = environment.get(_NAME), base(first.text)
@@ -27,8 +24,7 @@ def driver_capabilities(facts: Facts, target: Target) -> Findings:
             if (found := _finding(file, word)) is not None:
                 yield found
         elif made is not None and made.sets_devices is False and "NVIDIA_VISIBLE_DEVICES" not in environment:
-            held = contents(parsed, parsed.last)
-            if held.torch is None and not any(one.name in HEAVY for each in held.installs for one in each.wanted):
+            if not contents(parsed, parsed.last).is_for_gpus:
                 continue
             yield at(
                 file,

@@ -1,7 +1,5 @@
-from envdoctor.knowledge.base_images import base
-from envdoctor.rules.image._reading import at, require_services
-from envdoctor.rules.image._started import for_gpus, gpu_image
-from envdoctor.rules.rule import ERROR, NOTE, WARNING, Facts, Findings, Skip, Target, on_cpu, rule
+from envdoctor.rules.image._reading import at, base, for_gpus, gpu_image, require_services
+from envdoctor.rules.rule import ERROR, NOTE, WARNING, Facts, Findings, Target, need_gpu, rule
 
 _CUDA = "nvidia-cuda"  # the feature
 
@@ -19,8 +17,7 @@ def gpu_access(facts: Facts, target: Target) -> Findings:
     https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html
     """
     files = tuple(require_services(facts))
-    if on_cpu(target):
-        raise Skip("the target trains on the CPU")
+    need_gpu(target)
     for file, service in files:
         compose = file.kind == "compose"
         if service.nameless is not None:

@@ -1,5 +1,4 @@
-from envdoctor.facts.images.shell import Command
-from envdoctor.rules.image._reading import at, dockerfiles
+from envdoctor.rules.image._reading import Command, at, dockerfiles
 from envdoctor.rules.rule import ERROR, Facts, Findings, Pattern, rule
 
 _USES = Pattern(

@@ -1,7 +1,5 @@
-from envdoctor.knowledge.questions import best_build
-from envdoctor.rules.image._contents import every, machine, torch_fit
-from envdoctor.rules.image._reading import all_recipes, at, require
-from envdoctor.rules.rule import ERROR, Facts, Findings, Skip, Target, on_cpu, rule
+from envdoctor.rules.image._reading import all_recipe_contents, at, machines, require
+from envdoctor.rules.rule import ERROR, Facts, Findings, Skip, Target, need_gpu, rule
 
 
 @rule(ERROR, kind="no-kernels-for-gpu")
@@ -15,26 +13,24 @@ def gpu_kernels(facts: Facts, target: Target) -> Findings:
     https://github.com/pytorch/pytorch/blob/main/RELEASE.md
     """
     require(facts)
-    if on_cpu(target):
-        raise Skip("the target trains on the CPU")
-    here = machine(facts, target)
+    need_gpu(target)
+    here = machines.machine_for(facts, target)
     if not here.capabilities:
         raise Skip("the GPU is not known: name a target")
-    for file, parsed in all_recipes(facts):
-        for held in every(parsed):
-            torch = held.torch
-            fit = torch_fit(facts, target, held, torch) if torch is not None else None
-            obstacle = next((one for one in fit.obstacles if one.what == "kernels"), None) if fit is not None else None
-            if torch is None or obstacle is None:
-                continue
-            build = best_build(here, torch=torch.version).build or best_build(here).build
-            wanted = f"torch {build.name}" if build else ""
-            index = f" --index-url https://download.pytorch.org/whl/{build.label}" if build else ""
-            instead = f"pip install 'torch=={build.torch}.*'{index}" if build and torch.install else wanted
-            yield at(
-                file,
-                torch.line,
-                message=f"torch {torch.full} has nothing for {target.title or 'it'}: {obstacle.message}.",
-                fix=f"Take a build that covers it: {wanted}." if wanted else "Take another GPU.",
-                instead=instead,
-            )
+    for file, held in all_recipe_contents(facts):
+        torch = held.torch
+        fit = machines.torch_fit(facts, target, held, torch) if torch is not None else None
+        obstacle = next((one for one in fit.obstacles if one.what == "kernels"), None) if fit is not None else None
+        if torch is None or obstacle is None:
+            continue
+        build = machines.build_for(here, torch)
+        wanted = f"torch {build.name}" if build else ""
+        index = f" --index-url https://download.pytorch.org/whl/{build.label}" if build else ""
+        instead = f"pip install 'torch=={build.torch}.*'{index}" if build and torch.install else wanted
+        yield at(
+            file,
+            torch.line,
+            message=f"torch {torch.full} has nothing for {target.title or 'it'}: {obstacle.message}.",
+            fix=f"Take a build that covers it: {wanted}." if wanted else "Take another GPU.",
+            instead=instead,
+        )

@@ -1,6 +1,4 @@
-from envdoctor.rules.image._contents import HEAVY
-from envdoctor.rules.image._installs import installs
-from envdoctor.rules.image._reading import at, dockerfiles
+from envdoctor.rules.image._reading import HEAVY, at, dockerfiles, installs
 from envdoctor.rules.rule import WARNING, Facts, Findings, rule
 
 

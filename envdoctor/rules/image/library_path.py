@@ -1,9 +1,5 @@
-from envdoctor.rules.image._contents import every
-from envdoctor.rules.image._reading import ImageFile, Word, all_dockerfiles, all_services, at, require
-from envdoctor.rules.rule import ERROR, WARNING, Facts, Finding, Findings, Pattern, rule
-from envdoctor.rules.variables.library_path import is_foreign
-
-_COMPAT = Pattern(r"/compat(?:/|$)")
+from envdoctor.rules.image._reading import ImageFile, Word, apt_packages, at, compat_folders, cuda_folders, environments
+from envdoctor.rules.rule import ERROR, WARNING, Facts, Finding, Findings, rule
 
 
 @rule(ERROR, kind="cuda-libraries-mixed")
@@ -17,34 +13,25 @@ def library_path(facts: Facts) -> Findings:
     Source: https://docs.nvidia.com/deploy/cuda-compatibility/ https://github.com/pytorch/pytorch/issues/80637
     https://github.com/NVIDIA/nvidia-container-toolkit/issues/117
     """
-    require(facts)
-    for file, parsed in all_dockerfiles(facts):
-        word = parsed.last.environment.get("LD_LIBRARY_PATH")
+    for file, environment in environments(facts):
+        word = environment.get("LD_LIBRARY_PATH")
         if word is not None and (found := _finding(file, word)) is not None:
             yield found
-        for held in every(parsed):
-            for install in held.installs:
-                for wanted in install.wanted if install.tool == "apt" else ():
-                    if wanted.name.startswith("cuda-compat"):
-                        yield at(
-                            file,
-                            wanted.line,
-                            severity=WARNING,
-                            message=f"{wanted.name} brings a driver library of its own, which serves older data-center "
-                            "drivers only.",
-                            fix="Leave it out, unless the host's driver cannot be updated.",
-                            instead="the same line without it",
-                        )
-    for file, service in all_services(facts):
-        word = service.environment.get("LD_LIBRARY_PATH")
-        if word is not None and (found := _finding(file, word)) is not None:
-            yield found
+        for package in apt_packages(file) if file.kind == "dockerfile" else ():
+            if package.name.startswith("cuda-compat"):
+                yield at(
+                    file,
+                    package.line,
+                    severity=WARNING,
+                    message=f"{package.name} brings a driver library of its own, which serves older data-center "
+                    "drivers only.",
+                    fix="Leave it out, unless the host's driver cannot be updated.",
+                    instead="the same line without it",
+                )
 
 
 def _finding(file: ImageFile, word: Word) -> Finding | None:
-    folders = word.text.split(":")
-    compat = [folder for folder in folders if _COMPAT.search(folder)]
-    others = [folder for folder in folders if is_foreign(folder, None)]
+    compat, others = compat_folders(word.text), cuda_folders(word.text)
     if compat:
         return at(
             file,

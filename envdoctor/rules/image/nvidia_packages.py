@@ -1,5 +1,4 @@
-from envdoctor.rules.image._contents import every
-from envdoctor.rules.image._reading import at, recipes
+from envdoctor.rules.image._reading import apt_packages, at, recipes
 from envdoctor.rules.rule import WARNING, Facts, Findings, Pattern, rule
 
 _DRIVER = Pattern(
@@ -18,21 +17,19 @@ def nvidia_packages(facts: Facts) -> Findings:
     Source: https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/
     https://docs.nvidia.com/cuda/cuda-installation-guide-linux/#meta-packages
     """
-    for file, parsed in recipes(facts):
+    for file, _ in recipes(facts):
         told: set[int] = set()
-        for held in every(parsed):
-            for install in held.installs:
-                for wanted in install.wanted if install.tool == "apt" else ():
-                    if not _DRIVER.fullmatch(wanted.name) or wanted.line in told:
-                        continue
-                    told.add(wanted.line)
-                    toolkit = wanted.name.startswith("cuda") and "drivers" not in wanted.name
-                    name = wanted.name.replace("cuda", "cuda-toolkit", 1) if toolkit else ""
-                    yield at(
-                        file,
-                        wanted.line,
-                        message=f"{wanted.name} brings parts of a driver into the image; the host's "
-                        "are put there when it starts.",
-                        fix="Leave it out" + (f": {name} has what is needed." if name else "."),
-                        instead=name or "the same line without it",
-                    )
+        for package in apt_packages(file):
+            if not _DRIVER.fullmatch(package.name) or package.line in told:
+                continue
+            told.add(package.line)
+            toolkit = package.name.startswith("cuda") and "drivers" not in package.name
+            name = package.name.replace("cuda", "cuda-toolkit", 1) if toolkit else ""
+            yield at(
+                file,
+                package.line,
+                message=f"{package.name} brings parts of a driver into the image; the host's "
+                "are put there when it starts.",
+                fix="Leave it out" + (f": {name} has what is needed." if name else "."),
+                instead=name or "the same line without it",
+            )

@@ -1,11 +1,9 @@
-import re
-
-from envdoctor.rules.image._reading import at, require_services
-from envdoctor.rules.image._started import for_gpus, gpu_image
-from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, rule
+from envdoctor.rules.image._reading import at, for_gpus, gpu_image, require_services
+from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, Pattern, rule
 
 _UNITS = {"": 1, "b": 1, "k": 1 << 10, "kb": 1 << 10, "m": 1 << 20, "mb": 1 << 20, "g": 1 << 30, "gb": 1 << 30}
 _ENOUGH = 1 << 30
+_SIZE = Pattern(r"(\d+(?:\.\d+)?)\s*([a-z]*)")
 
 
 @rule(WARNING, kind="shm-too-small")
@@ -57,5 +55,5 @@ def shared_memory(facts: Facts) -> Findings:
 
 
 def _bytes(text: str) -> int | None:
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-z]*)", text.strip().lower())
+    found = _SIZE.fullmatch(text.strip().lower())
     return int(float(found[1]) * _UNITS[found[2]]) if found and found[2] in _UNITS else None

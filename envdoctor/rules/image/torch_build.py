@@ -1,6 +1,4 @@
-from envdoctor.knowledge.questions import never_built_for, release_of
-from envdoctor.rules.image._contents import Contents, ImageTorch, every, torch_fit
-from envdoctor.rules.image._reading import ImageFile, all_recipes, at, require
+from envdoctor.rules.image._reading import Contents, ImageFile, ImageTorch, all_recipe_contents, at, machines, require
 from envdoctor.rules.rule import ERROR, WARNING, Facts, Finding, Findings, Target, on_cpu, rule
 
 _INDEX = "--index-url https://download.pytorch.org/whl/"
@@ -19,83 +17,54 @@ def torch_build(facts: Facts, target: Target) -> Findings:
     https://github.com/pytorch/pytorch/blob/main/RELEASE.md
     """
     require(facts)
-    for file, parsed in all_recipes(facts):
-        for held in every(parsed):
-            for torch in held.torches:
-                if torch.install is not None and (found := _problem(facts, target, held, torch, file)) is not None:
-                    yield found
-
-
-def _without_glibc(held: Contents, image: str, torch: ImageTorch, file: ImageFile) -> Finding:
-    name = image if image.rpartition("/")[2] == "python" else "python"
-    return at(
-        file,
-        torch.line,
-        kind="python-unsupported",
-        message="wheels of torch are made for glibc, and this image has musl: this line finds no wheel.",
-        fix="Start from an image with glibc (Debian, Ubuntu).",
-        instead=f"FROM {name}:{held.python or 3}-slim",
-    )
-
-
-def _with_python(held: Contents, version: str | None) -> str:
-    if any(feature.name == "python" for feature in held.stage.features):
-        return f'"ghcr.io/devcontainers/features/python:1": {{ "version": "{version}" }}'
-    return f"FROM python:{version}-slim"
+    for file, held in all_recipe_contents(facts):
+        for torch in held.torches:
+            if torch.install is not None and (found := _problem(facts, target, held, torch, file)) is not None:
+                yield found
 
 
 def _problem(facts: Facts, target: Target, held: Contents, torch: ImageTorch, file: ImageFile) -> Finding | None:
-    install = torch.install
+    install, label, made = torch.install, torch.label or "", held.base
     assert install is not None
-    fit = torch_fit(facts, target, held, torch)
-    if held.base is not None and held.base.libc == "musl" and install.tool in ("pip", "uv"):  # whichever release
-        return _without_glibc(held, held.base.image, torch, file)
-    for obstacle in fit.obstacles if fit is not None else ():
-        if obstacle.what == "python":
-            return at(
-                file,
-                torch.line,
-                kind="python-unsupported",
-                message=f"{obstacle.message}: this line finds no wheel.",
-                fix=f"Take Python {obstacle.needs}, or a torch that has wheels for {held.python}.",
-                instead=_with_python(held, obstacle.needs),
-            )
+    if made is not None and made.libc == "musl" and install.tool in ("pip", "uv"):  # whichever release
+        name = made.image if made.image.rpartition("/")[2] == "python" else "python"
+        return at(
+            file,
+            torch.line,
+            kind="python-unsupported",
+            message="wheels of torch are made for glibc, and this image has musl: this line finds no wheel.",
+            fix="Start from an image with glibc (Debian, Ubuntu).",
+            instead=f"FROM {name}:{held.python or 3}-slim",
+        )
+    fit = machines.torch_fit(facts, target, held, torch)
+    if obstacle := next((one for one in fit.obstacles if one.what == "python"), None) if fit is not None else None:
+        return at(
+            file,
+            torch.line,
+            kind="python-unsupported",
+            message=f"{obstacle.message}: this line finds no wheel.",
+            fix=f"Take Python {obstacle.needs}, or a torch that has wheels for {held.python}.",
+            instead=_with_python(held, obstacle.needs),
+        )
     elsewhere = install.torch_line is not None or bool(install.indexes)
-    label = torch.label or ""
     if torch.wanted is not None and "+" in torch.wanted.version and not elsewhere:
-        return at(
-            file,
-            torch.line,
-            kind="package-missing",
-            message=f"torch {torch.full} is not on the default index: "
-            f"a build with a label comes from an index of torch's own.",
-            fix="Name the index of that CUDA line.",
-            instead=f"pip install torch=={torch.version} {_INDEX}{label}",
+        message = (
+            f"torch {torch.full} is not on the default index: a build with a label comes from an index of torch's own."
         )
-    release = release_of(torch.version) if torch.version else None
-    line = torch.cuda
-    if release is not None and line and install.torch_line == label and line not in release.lines:
-        return at(
-            file,
-            torch.line,
-            kind="package-missing",
-            message=f"torch {torch.version} was never built for CUDA {line}: there are builds for "
-            f"{', '.join(release.lines)}.",
-            fix="Name the index of a line that it was built for.",
-            instead=f"pip install torch=={torch.version} {_INDEX}cu{release.lines[-1].replace('.', '')}",
-        )
-    if line and not torch.version and install.torch_line == label and (near := never_built_for(line)):
-        return at(
-            file,
-            torch.line,
-            kind="package-missing",
-            message=f"no torch was ever built for CUDA {line}: this index has none.",
-            fix="Name the index of a line that there are builds for.",
-            instead=f"pip install torch {_INDEX}cu{near.replace('.', '')}",
-        )
-    made_for = held.file.gpus or (held.base is not None and held.base.gpu)
-    gpu = not on_cpu(target) and (target.capability is not None or made_for)
-    if label == "cpu" and gpu:
+        instead = f"pip install torch=={torch.version} {_INDEX}{label}"
+        return _not_on_index(file, torch, message, "Name the index of that CUDA line.", instead)
+    from_index = install.torch_line == label
+    if from_index and torch.cuda and torch.lines and torch.cuda not in torch.lines:
+        built = ", ".join(torch.lines)
+        message = f"torch {torch.version} was never built for CUDA {torch.cuda}: there are builds for {built}."
+        instead = f"pip install torch=={torch.version} {_INDEX}cu{torch.lines[-1].replace('.', '')}"
+        return _not_on_index(file, torch, message, "Name the index of a line that it was built for.", instead)
+    if from_index and (near := torch.nearest_line):
+        message = f"no torch was ever built for CUDA {torch.cuda}: this index has none."
+        instead = f"pip install torch {_INDEX}cu{near.replace('.', '')}"
+        return _not_on_index(file, torch, message, "Name the index of a line that there are builds for.", instead)
+    made_for = held.file.gpus or (made is not None and made.gpu)
+    if label == "cpu" and not on_cpu(target) and (target.capability is not None or made_for):
         asked = "the container is started with GPUs" if held.file.gpus else "its base image is made for GPUs"
         named = f"the image is for the {target.title}" if target.capability else asked
         return at(
@@ -107,3 +76,13 @@ def _problem(facts: Facts, target: Target, held: Contents, torch: ImageTorch, fi
             instead=f"pip install torch{'==' + torch.version if torch.version else ''}",
         )
     return None
+
+
+def _not_on_index(file: ImageFile, torch: ImageTorch, message: str, fix: str, instead: str) -> Finding:
+    return at(file, torch.line, kind="package-missing", message=message, fix=fix, instead=instead)
+
+
+def _with_python(held: Contents, version: str | None) -> str:
+    if any(feature.name == "python" for feature in held.stage.features):
+        return f'"ghcr.io/devcontainers/features/python:1": {{ "version": "{version}" }}'
+    return f"FROM python:{version}-slim"

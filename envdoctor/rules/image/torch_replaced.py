@@ -1,7 +1,5 @@
-from envdoctor.knowledge.questions import versions
-from envdoctor.rules.image._contents import every
-from envdoctor.rules.image._reading import at, recipes
-from envdoctor.rules.rule import WARNING, Facts, Findings, rule
+from envdoctor.rules.image._reading import at, recipe_contents
+from envdoctor.rules.rule import WARNING, Facts, Findings, rule, versions
 
 
 @rule(WARNING, kind="package-conflict")
@@ -15,24 +13,23 @@ def torch_replaced(facts: Facts) -> Findings:
     Source: https://docs.nvidia.com/deeplearning/frameworks/pytorch-release-notes/
     https://github.com/NVIDIA/apex/issues/1735
     """
-    for file, parsed in recipes(facts):
-        for held in every(parsed):
-            made = held.base
-            if made is None or made.maker not in ("ngc", "pytorch"):
+    for file, held in recipe_contents(facts):
+        made = held.base
+        if made is None or made.maker not in ("ngc", "pytorch"):
+            continue
+        for torch in held.torches:
+            same = made.torch and versions.same(versions.public(made.torch), torch.version)
+            if torch.install is None or same or (not torch.version and not _upgrades(torch.install.options)):
                 continue
-            for torch in held.torches:
-                same = made.torch and versions.same(versions.public(made.torch), torch.version)
-                if torch.install is None or same or (not torch.version and not _upgrades(torch.install.options)):
-                    continue
-                name = f"{made.image}:{made.tag}"
-                yield at(
-                    file,
-                    torch.line,
-                    message=f"torch {torch.version or '(the newest)'} replaces the torch of {name}"
-                    + (", which its compiled packages were built for." if made.maker == "ngc" else "."),
-                    fix="Leave torch out here, or start from an image with this torch or with none.",
-                    instead="a FROM with this torch" if made.maker == "pytorch" else "the same line without torch",
-                )
+            name = f"{made.image}:{made.tag}"
+            yield at(
+                file,
+                torch.line,
+                message=f"torch {torch.version or '(the newest)'} replaces the torch of {name}"
+                + (", which its compiled packages were built for." if made.maker == "ngc" else "."),
+                fix="Leave torch out here, or start from an image with this torch or with none.",
+                instead="a FROM with this torch" if made.maker == "pytorch" else "the same line without torch",
+            )
 
 
 def _upgrades(options: object) -> bool:

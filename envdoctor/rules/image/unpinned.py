@@ -1,5 +1,4 @@
-from envdoctor.rules.image._contents import every
-from envdoctor.rules.image._reading import at, recipes
+from envdoctor.rules.image._reading import at, recipe_contents
 from envdoctor.rules.rule import WARNING, Facts, Findings, Target, rule
 
 
@@ -14,18 +13,17 @@ def unpinned(facts: Facts, target: Target) -> Findings:
     https://github.com/pytorch/pytorch/blob/main/RELEASE.md (the default CUDA line of each release)
     """
     pins = {pin.name: pin.version for pin in target.choice.pins} if target.choice else {}
-    for file, parsed in recipes(facts):
-        for held in every(parsed):
-            # Of what a devcontainer builds its image from nothing is known here: it may hold torch.
-            there = held.base is not None and (held.base.maker in ("pytorch", "ngc") or not held.base.image)
-            for torch in held.torches:
-                if torch.install is None or torch.version or (torch.wanted and torch.wanted.specifier) or there:
-                    continue
-                example = pins.get("torch") or "2.14.1"
-                yield at(
-                    file,
-                    torch.line,
-                    message="torch has no version here: every build takes the newest of its day.",
-                    fix="Name the version.",
-                    instead=f"pip install torch=={example}",
-                )
+    for file, held in recipe_contents(facts):
+        # Of what a devcontainer builds its image from nothing is known here: it may hold torch.
+        there = held.base is not None and (held.base.maker in ("pytorch", "ngc") or not held.base.image)
+        for torch in held.torches:
+            if torch.install is None or torch.version or (torch.wanted and torch.wanted.specifier) or there:
+                continue
+            example = pins.get("torch") or "2.14.1"
+            yield at(
+                file,
+                torch.line,
+                message="torch has no version here: every build takes the newest of its day.",
+                fix="Name the version.",
+                instead=f"pip install torch=={example}",
+            )

@@ -1,7 +1,5 @@
-from collections.abc import Mapping
-
-from envdoctor.rules.image._reading import ImageFile, Word, all_dockerfiles, all_services, at, require
-from envdoctor.rules.rule import ERROR, WARNING, Facts, Finding, Findings, Skip, Target, on_cpu, rule
+from envdoctor.rules.image._reading import ImageFile, Word, at, environments
+from envdoctor.rules.rule import ERROR, WARNING, Facts, Finding, Findings, Target, need_gpu, rule
 
 
 @rule(ERROR, kind="gpu-not-visible")
@@ -15,33 +13,26 @@ def visible_devices(facts: Facts, target: Target) -> Findings:
     Source: https://docs.nvidia.com/cuda/cuda-programming-guide/05-appendices/environment-variables.html
     https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html
     """
-    require(facts)
-    if on_cpu(target):
-        raise Skip("the target trains on the CPU")
-    for file, parsed in all_dockerfiles(facts):
-        yield from _findings(file, parsed.last.environment)
-    for file, service in all_services(facts):
-        yield from _findings(file, service.environment)
-
-
-def _findings(file: ImageFile, environment: Mapping[str, Word]) -> Findings:
-    cuda, nvidia = environment.get("CUDA_VISIBLE_DEVICES"), environment.get("NVIDIA_VISIBLE_DEVICES")
-    if cuda is not None and "$" not in cuda.text:
-        if cuda.text.split(",")[0].strip() in ("", "-1", "none", "NoDevFiles"):
-            yield _hidden_devices(file, cuda, "CUDA_VISIBLE_DEVICES")
-        elif cuda.text != "all":
-            yield at(
-                file,
-                cuda.line,
-                about="CUDA_VISIBLE_DEVICES",
-                kind="config-mismatch",
-                severity=WARNING,
-                message=f"CUDA_VISIBLE_DEVICES={cuda.text} is right for one machine only.",
-                fix="Choose the devices where the container is started.",
-                instead="no CUDA_VISIBLE_DEVICES",
-            )
-    if nvidia is not None and nvidia.text in ("none", "void"):
-        yield _hidden_devices(file, nvidia, "NVIDIA_VISIBLE_DEVICES")
+    files = tuple(environments(facts))
+    need_gpu(target)
+    for file, environment in files:
+        cuda, nvidia = environment.get("CUDA_VISIBLE_DEVICES"), environment.get("NVIDIA_VISIBLE_DEVICES")
+        if cuda is not None and "$" not in cuda.text:
+            if cuda.text.split(",")[0].strip() in ("", "-1", "none", "NoDevFiles"):
+                yield _hidden_devices(file, cuda, "CUDA_VISIBLE_DEVICES")
+            elif cuda.text != "all":
+                yield at(
+                    file,
+                    cuda.line,
+                    about="CUDA_VISIBLE_DEVICES",
+                    kind="config-mismatch",
+                    severity=WARNING,
+                    message=f"CUDA_VISIBLE_DEVICES={cuda.text} is right for one machine only.",
+                    fix="Choose the devices where the container is started.",
+                    instead="no CUDA_VISIBLE_DEVICES",
+                )
+        if nvidia is not None and nvidia.text in ("none", "void"):
+            yield _hidden_devices(file, nvidia, "NVIDIA_VISIBLE_DEVICES")
 
 
 def _hidden_devices(file: ImageFile, word: Word, name: str) -> Finding:

@@ -1,4 +1,6 @@
-from envdoctor.rules.rule import Facts, Skip, Unavailable, known
+"""The launcher's settings: in which format it trains, and how it is told another."""
+
+from envdoctor.rules.rule import Facts, Remedy, Skip, Unavailable, known
 
 
 def launched_in(facts: Facts) -> str | None:
@@ -12,3 +14,8 @@ def require_launched_in(facts: Facts) -> str | None:
     if isinstance(facts.launcher, Unavailable) and facts.launcher.why != "absent":
         raise Skip(facts.launcher.reason)
     return launched_in(facts)
+
+
+def launch_in(precision: str, text: str) -> Remedy:
+    """What helps, with the launcher's command for that format."""
+    return Remedy(text=text, commands=(f"accelerate launch --mixed_precision {precision} train.py",))

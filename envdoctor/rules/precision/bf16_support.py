@@ -1,5 +1,5 @@
 from envdoctor.rules.hardware import likely_capabilities, trains_on_gpu
-from envdoctor.rules.precision._launcher import require_launched_in
+from envdoctor.rules.precision._launcher import launch_in, require_launched_in
 from envdoctor.rules.rule import WARNING, Facts, Findings, Target, finding, known, rule
 
 
@@ -32,6 +32,5 @@ def bf16_support(facts: Facts, target: Target) -> Findings:
         actual="bf16",
         expected=instead,
         message=f"The launcher trains in bf16, which {where} emulates slowly.",
-        fix=f"Choose mixed_precision {instead}.",
-        run=f"accelerate launch --mixed_precision {instead} train.py",
+        fix=launch_in(instead, f"Choose mixed_precision {instead}."),
     )

@@ -1,40 +1,26 @@
-from typing import NamedTuple
+from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, SetFlag, Target, finding, need, remedies, rule
 
-from envdoctor.rules.finding import SetFlag
-from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, Severity, Target, finding, need, remedies, rule
-
-
-class _Row(NamedTuple):
-    flag: str
-    default: str
-    code: str
-    severity: Severity  # where the flag differs and convolutions may run
-    effect: str
-
-
-_ROWS = (
-    _Row(
+_SWITCHES = (
+    (
         "cudnn-benchmark",
-        "false",
         "torch.backends.cudnn.benchmark",
         NOTE,
         "it chooses convolution algorithms; a transformer without convolutions does not use it",
     ),
-    _Row(
+    (
         "cudnn-deterministic",
-        "false",
         "torch.backends.cudnn.deterministic",
         NOTE,
         "it limits convolutions to reproducible algorithms; a model without convolutions does not use it",
     ),
-    _Row(
+    (
         "deterministic-algorithms",
-        "false",
         "torch.use_deterministic_algorithms",
         WARNING,
         "it forbids faster kernels, among them parts of the attention backward pass and of index operations",
     ),
 )
+"""Flag, the code that sets it, how bad it is where it differs and convolutions may run, and what it does."""
 
 
 @rule(WARNING)
@@ -50,19 +36,19 @@ def cudnn_flags(facts: Facts, target: Target) -> Findings:
     https://github.com/pytorch/pytorch/issues/146096
     """
     flags = need(facts.torch).flags
-    for row in _ROWS:
-        flag = flags.get(row.flag)
-        wanted = target.flags.get(row.flag, row.default)
+    for name, code, severity, effect in _SWITCHES:
+        flag = flags.get(name)
+        wanted = target.flags.get(name, "false")  # torch's default
         if flag is None or flag.value is None or flag.value == wanted:
             continue
-        call = f"{row.code}({wanted == 'true'})" if "use_" in row.code else f"{row.code} = {wanted == 'true'}"
+        call = f"{code}({wanted == 'true'})" if "use_" in code else f"{code} = {wanted == 'true'}"
         yield finding(
-            subject=row.flag,
+            subject=name,
             actual=flag.value,
             expected=wanted,
-            kind="flag-differs" if row.severity is WARNING else "no-effect",
-            severity=row.severity,
-            message=f"{row.flag} is {flag.value}, expected {wanted}; {row.effect}.",
+            kind="flag-differs" if severity is WARNING else "no-effect",
+            severity=severity,
+            message=f"{name} is {flag.value}, expected {wanted}; {effect}.",
             fix=remedies.setting(target, f"Set {call}."),
-            repair=(SetFlag(name=row.flag, value=wanted),) if row.flag in target.flags else (),
+            repair=(SetFlag(name=name, value=wanted),) if name in target.flags else (),
         )

@@ -1,18 +1,10 @@
-from envdoctor.rules.finding import Findings, SetFlag, finding
-from envdoctor.rules.precision._launcher import launched_in
-from envdoctor.rules.rule import NOTE, WARNING, Facts, Skip, Target, known, likely_capabilities, need, remedies, rule
+from envdoctor.rules.precision._float32 import FLAG, no_effect, trains_in_half
+from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, SetFlag, Skip, Target, finding, need, remedies, rule
 
-_FLAG = "float32-matmul-precision"
 _FAST = frozenset({"high", "medium"})
-# Instructions with which oneDNN takes the setting up: torch 2.13 passes "high" on as tf32 and "medium" as bf16.
-_CPU = {
-    "highest": frozenset({"amx_fp16", "avx512_bf16", "amx_bf16"}),
-    "high": frozenset({"amx_fp16"}),
-    "medium": frozenset({"avx512_bf16", "amx_bf16"}),
-}
 
 
-@rule(WARNING)
+@rule(WARNING, kind="flag-differs", subject=FLAG)
 def float32_matmul(facts: Facts, target: Target) -> Findings:
     """float32 matrix products do not run at the precision the target was timed with.
 
@@ -26,52 +18,28 @@ def float32_matmul(facts: Facts, target: Target) -> Findings:
     https://docs.pytorch.org/docs/stable/notes/numerical_accuracy.html
     https://github.com/pytorch/pytorch/issues/61890
     """
-    wanted = target.flags.get(_FLAG)
+    wanted = target.flags.get(FLAG)
     if wanted is None:
         if target.name == "none":
             raise Skip("no target was chosen")
         return
-    flag = need(facts.torch).flags.get(_FLAG)
-    if (
-        flag is None
-        or flag.value is None
-        or flag.value == wanted
-        or ({flag.value, wanted} <= _FAST and not target.is_cpu)
-    ):
+    flag = need(facts.torch).flags.get(FLAG)
+    if flag is None or flag.value is None or flag.value == wanted:
         return
-    useless = _no_effect(facts, target)
-    half = useless is None and not target.is_cpu and _trains_in_half(facts, target)
+    if {flag.value, wanted} <= _FAST and not target.is_cpu:
+        return
+    useless = no_effect(facts, target)
+    half = useless is None and not target.is_cpu and trains_in_half(facts, target)
+    effect = f"; no effect here: {useless}." if useless else _ONLY_FLOAT32
     yield finding(
-        subject=_FLAG,
         actual=flag.value,
         expected=wanted,
-        kind="no-effect" if useless else "flag-differs",
+        kind="no-effect" if useless else "",
         severity=NOTE if useless or half else None,
-        message=f"float32 matmul precision is {flag.value!r}, the target was timed with {wanted!r}"
-        + (
-            f"; no effect here: {useless}."
-            if useless
-            else ". It matters for float32 products only, not for bf16 or fp16."
-        ),
+        message=f"float32 matmul precision is {flag.value!r}, the target was timed with {wanted!r}{effect}",
         fix=remedies.setting(target, f'Call torch.set_float32_matmul_precision("{wanted}") before training.'),
-        repair=() if useless else (SetFlag(name=_FLAG, value=wanted),),
+        repair=() if useless else (SetFlag(name=FLAG, value=wanted),),
     )
 
 
-def _no_effect(facts: Facts, target: Target) -> str | None:
-    if target.is_cpu:
-        host = known(facts.host)
-        helpful = _CPU.get(target.flags[_FLAG], frozenset()) & set(host.cpu_flags if host else ())
-        return None if helpful else "this CPU has no instructions for it"
-    found = likely_capabilities(facts, target)
-    if found and max(found) < (8, 0):
-        return "no GPU here has TF32 (compute capability 8.0 and later)"
-    precision = launched_in(facts)
-    if precision in ("bf16", "fp16"):
-        return f"the launcher trains in {precision}, whose products do not use it"
-    return None
-
-
-def _trains_in_half(facts: Facts, target: Target) -> bool:
-    """Does the target compute in 16 bits, and no launcher in float32?"""
-    return launched_in(facts) is None and target.conditions.get("precision") in ("bfloat16", "float16")
+_ONLY_FLOAT32 = ". It matters for float32 products only, not for bf16 or fp16."

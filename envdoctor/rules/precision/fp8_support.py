@@ -1,4 +1,4 @@
-from envdoctor.rules.precision._launcher import require_launched_in
+from envdoctor.rules.precision._launcher import launch_in, require_launched_in
 from envdoctor.rules.rule import ERROR, Facts, Findings, Target, finding, likely_capabilities, rule
 
 
@@ -16,10 +16,10 @@ def fp8_support(facts: Facts, target: Target) -> Findings:
     found = likely_capabilities(facts, target)
     if wanted == "fp8" and found and min(found) < (8, 9):
         least = min(found)
+        instead = "bf16" if least >= (8, 0) else "fp16"
         yield finding(
             actual="fp8",
-            expected="bf16" if least >= (8, 0) else "fp16",
+            expected=instead,
             message=f"The launcher trains in fp8, which compute capability {least[0]}.{least[1]} does not have.",
-            fix="Choose a format that the GPU has.",
-            run=f"accelerate launch --mixed_precision {'bf16' if least >= (8, 0) else 'fp16'} train.py",
+            fix=launch_in(instead, "Choose a format that the GPU has."),
         )

@@ -1,4 +1,4 @@
-from envdoctor.rules.precision._launcher import require_launched_in
+from envdoctor.rules.precision._launcher import launch_in, require_launched_in
 from envdoctor.rules.rule import NOTE, Facts, Findings, Target, finding, likely_capabilities, rule
 
 
@@ -20,9 +20,8 @@ def launcher_precision(facts: Facts, target: Target) -> Findings:
     if not found or min(found) < (8, 0) or wanted.lower() not in ("no", "fp16"):
         return
     text = "trains in float32 unless the script says otherwise" if wanted.lower() == "no" else "needs loss scaling"
-    yield finding(
-        actual=wanted,
-        message=f"The launcher's mixed_precision is {wanted}: it {text}; this GPU computes bf16.",
-        fix="Choose bf16, unless the script sets its own.",
-        run="accelerate launch --mixed_precision bf16 train.py",
-    )
+    message = f"The launcher's mixed_precision is {wanted}: it {text}; this GPU computes bf16."
+    yield finding(actual=wanted, message=message, fix=_CHOOSE_BF16)
+
+
+_CHOOSE_BF16 = launch_in("bf16", "Choose bf16, unless the script sets its own.")

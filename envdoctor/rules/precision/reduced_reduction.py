@@ -1,9 +1,10 @@
 from envdoctor.rules.rule import NOTE, Facts, Findings, SetFlag, Target, finding, need, remedies, rule
 
 _FLAG = "bf16-reduced-precision-reduction"
+_ATTRIBUTE = "torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction"
 
 
-@rule(NOTE, kind="flag-differs")
+@rule(NOTE, kind="flag-differs", subject=_FLAG)
 def reduced_reduction(facts: Facts, target: Target) -> Findings:
     """bf16 products add their partial sums in another precision than the target was timed with.
 
@@ -17,15 +18,12 @@ def reduced_reduction(facts: Facts, target: Target) -> Findings:
     wanted = target.flags.get(_FLAG, "true")  # torch's default
     if flag is None or flag.value is None or flag.value == wanted or (target.is_cpu and target.name != "none"):
         return
+    may = "may" if flag.value == "true" else "may not"
+    whose = "the target was timed" if _FLAG in target.flags else "the default is"
     yield finding(
-        subject=_FLAG,
         actual=flag.value,
         expected=wanted,
-        message=f"bf16 products may{'' if flag.value == 'true' else ' not'} add partial sums in bf16; "
-        f"{'the target was timed' if _FLAG in target.flags else 'the default is'} otherwise.",
-        fix=remedies.setting(
-            target,
-            "Set torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = " + str(wanted == "true") + ".",
-        ),
+        message=f"bf16 products {may} add partial sums in bf16; {whose} otherwise.",
+        fix=remedies.setting(target, f"Set {_ATTRIBUTE} = {wanted == 'true'}."),
         repair=(SetFlag(name=_FLAG, value=wanted),) if _FLAG in target.flags else (),
     )

@@ -26,12 +26,13 @@ def target_flags(facts: Facts, target: Target) -> Findings:
         flag = flags.get(name)
         if flag is None or flag.value is None or flag.value == value:
             continue
+        here = flag.value or "not set"
         yield finding(
             subject=name,
-            actual=flag.value or "not set",
+            actual=here,
             expected=value,
             severity=WARNING if name == "threads" and target.is_cpu else None,
-            message=f"{name} is {flag.value or 'not set'}; the target was timed with {value}.",
+            message=f"{name} is {here}; the target was timed with {value}.",
             fix=remedies.setting(target, "Let the startup hook set it."),
             repair=(SetFlag(name=name, value=value),),
         )

@@ -1,5 +1,4 @@
-from envdoctor.rules.finding import Findings, SetFlag
-from envdoctor.rules.rule import ERROR, Facts, Pattern, Target, Torch, finding, known, need, remedies, rule
+from envdoctor.rules.rule import ERROR, Facts, Findings, Pattern, SetFlag, Target, finding, known, need, remedies, rule
 
 _FLAG = "float32-matmul-precision"
 _SAYS = Pattern(
@@ -10,7 +9,10 @@ _SAYS = Pattern(
 )
 
 
-@rule(ERROR, kind="tf32-api-mixed", expected="one interface, readable")
+_EFFECTS = ("precision/float32-matmul",)
+
+
+@rule(ERROR, kind="tf32-api-mixed", subject=_FLAG, expected="one interface, readable", explains=_EFFECTS)
 def tf32_api_mixed(facts: Facts, target: Target) -> Findings:
     """Old and new TF32 settings were mixed, so that reading them raises.
 
@@ -23,28 +25,20 @@ def tf32_api_mixed(facts: Facts, target: Target) -> Findings:
     https://docs.pytorch.org/docs/stable/notes/cuda.html#tensorfloat-32-tf32-on-ampere-and-later-devices
     """
     wanted = target.flags.get(_FLAG, "high")
-    torch = known(facts.torch)
-    evidence = _evidence(torch, facts.messages)
+    evidence = _evidence(facts)
     if evidence is None:
-        torch = need(torch, "torch's flags were not read")
+        need(known(facts.torch), "torch's flags were not read")
         return
+    only = f'Use torch.set_float32_matmul_precision("{wanted}") only; remove the lines that set fp32_precision.'
     yield finding(
-        subject=_FLAG,
         actual=evidence,
         message="TF32 was set through the old and the new interface; reading it raises.",
-        fix=remedies.setting(
-            target,
-            f'Use torch.set_float32_matmul_precision("{wanted}") only; remove the lines that set fp32_precision.',
-            "grep -rnE 'fp32_precision|allow_tf32' --include='*.py' .",
-        ),
+        fix=remedies.setting(target, only, "grep -rnE 'fp32_precision|allow_tf32' --include='*.py' ."),
         repair=(SetFlag(name=_FLAG, value=wanted),),
-        explains=("precision/float32-matmul",),
     )
 
 
-def _evidence(torch: Torch | None, messages: tuple[str, ...]) -> str | None:
-    if torch is not None:
-        for flag in torch.flags.values():
-            if flag.error and _SAYS.search(flag.error):
-                return flag.error
-    return next((line for line in messages if _SAYS.search(line)), None)
+def _evidence(facts: Facts) -> str | None:
+    torch = known(facts.torch)
+    errors = [flag.error for flag in torch.flags.values() if flag.error] if torch else []
+    return next((line for line in (*errors, *facts.messages) if _SAYS.search(line)), None)

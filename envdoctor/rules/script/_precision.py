@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator
 
-from envdoctor.rules.script._reading import Tree, assignments, constant, keyword, keyword_literal
+from envdoctor.rules.script._tree import Tree, constant, keyword, keyword_literal
 
 _AUTOCAST = ("torch.autocast", "torch.amp.autocast", "torch.amp.autocast_mode.autocast",
              "torch.cuda.amp.autocast", "torch.cuda.amp.autocast_mode.autocast")  # fmt: skip
@@ -34,12 +34,7 @@ def scalers(tree: Tree) -> Iterator[ast.Call]:
 
 def _dtype(tree: Tree, node: ast.expr) -> str:
     if isinstance(node, ast.Name):
-        values = [
-            value
-            for other in tree.nodes
-            for to, value in assignments(other)
-            if isinstance(to, ast.Name) and to.id == node.id
-        ]
+        values = [value for to, value in tree.assignments() if isinstance(to, ast.Name) and to.id == node.id]
         if len(values) == 1:
             return _dtype(tree, values[0])
     name = tree.dotted(node)

@@ -1,165 +1,50 @@
-"""A Python script as a tree whose names are resolved, so that rules ask for ``torch.load`` and not for spellings."""
+"""What rules of scripts take: the tree of each script, what runs in every step, its loaders, its mixed precision."""
 
-import ast
-import functools
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Literal
 
-from envdoctor.facts.model import Script
-from envdoctor.rules.rule import Facts, Finding, Kind, Severity, Skip, finding
+from envdoctor.rules.rule import Finding, Kind, Severity, finding
+from envdoctor.rules.script._datasets import (
+    batch_size,
+    change_of_self,
+    dataset_of,
+    heavy_call,
+    is_repeated,
+    loaders,
+    workers,
+)
+from envdoctor.rules.script._evaluating import forward_with_graph
+from envdoctor.rules.script._model import billions, has_dropout
+from envdoctor.rules.script._precision import autocasts, scalers
+from envdoctor.rules.script._steps import calls_each_step, collection, copies_to_gpu, each_step, loops, losses, steps
+from envdoctor.rules.script._tree import (
+    Call,
+    Node,
+    Tree,
+    assignments,
+    called_on,
+    code,
+    constant,
+    has_unpacked,
+    inside,
+    keyword,
+    keyword_literal,
+    method_name,
+    trees,
+)
+from envdoctor.rules.script._waits import wait_at
 
-NODES = 200_000
-"""A training script has some thousand nodes; beyond this a file is generated and nobody wrote its faults by hand."""
-
-Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Tree:
-    """One parsed script: its nodes, the parent of each, and what imported names stand for."""
-
-    script: Script
-    module: ast.Module
-    nodes: tuple[ast.AST, ...]
-    parents: Mapping[ast.AST, ast.AST]
-    names: Mapping[str, str]
-
-    def dotted(self, node: ast.AST | None) -> str:
-        """``F.dropout`` as "torch.nn.functional.dropout"; "" for what is no plain chain of names."""
-        parts: list[str] = []
-        while isinstance(node, ast.Attribute):
-            parts.append(node.attr)
-            node = node.value
-        if not isinstance(node, ast.Name):
-            return ""
-        return ".".join([self.names.get(node.id, node.id), *reversed(parts)])
-
-    def calls(self, *names: str) -> Iterator[ast.Call]:
-        """Calls of these functions, by their full names ("torch.load") or by method (".item")."""
-        for node in self.nodes:
-            if isinstance(node, ast.Call) and self.is_call(node, *names):
-                yield node
-
-    def is_call(self, node: ast.AST, *names: str) -> bool:
-        if not isinstance(node, ast.Call):
-            return False
-        full = self.dotted(node.func)
-        method = "." + node.func.attr if isinstance(node.func, ast.Attribute) else ""
-        return any(full == name or (name.startswith(".") and method == name) for name in names)
-
-    def above(self, node: ast.AST) -> Iterator[ast.AST]:
-        """The node's ancestors, nearest first."""
-        while (parent := self.parents.get(node)) is not None:
-            yield parent
-            node = parent
-
-    def scope(self, node: ast.AST) -> ast.AST:
-        """The function that the node stands in, or the module."""
-        return next(
-            (a for a in self.above(node) if isinstance(a, (ast.FunctionDef, ast.AsyncFunctionDef))), self.module
-        )
-
-    def imports(self, *packages: str) -> bool:
-        """Does the script import one of these packages?"""
-        return any(name.partition(".")[0] in packages for name in self.names.values())
-
-    def place(self, node: ast.AST) -> str:
-        """ "train.py:12", the subject of findings."""
-        return f"{self.script.path}:{getattr(node, 'lineno', 1)}"
-
-    def line(self, node: ast.AST) -> str:
-        """The source line of the node, without its indentation."""
-        lines = _lines(self.script.source)
-        number = getattr(node, "lineno", 1)
-        return lines[number - 1].strip() if 0 < number <= len(lines) else ""
-
-
-def trees(facts: Facts) -> Iterator[Tree]:
-    """The Python scripts among the facts that can be parsed. Raises `Skip` when there is none."""
-    scripts = [script for script in facts.scripts if script.language == "python"]
-    if not scripts:
-        raise Skip("no Python script was given")
-    parsed = [tree for script in scripts if (tree := parse(script)) is not None]
-    if not parsed:
-        raise Skip("the script cannot be parsed")
-    yield from parsed
-
-
-@functools.lru_cache(maxsize=64)
-def parse(script: Script) -> Tree | None:
-    """The tree of a script; None for one that this Python cannot parse, or that is absurdly deep or large."""
-    try:
-        module = ast.parse(script.source)
-        nodes = tuple(ast.walk(module))
-        if len(nodes) > NODES:
-            return None
-        parents = {child: node for node in nodes for child in ast.iter_child_nodes(node)}
-        return Tree(script, module, nodes, parents, _names(nodes))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
-
-
-@functools.lru_cache(maxsize=64)
-def _lines(source: str) -> list[str]:
-    return source.splitlines()
-
-
-def _names(nodes: Iterable[ast.AST]) -> dict[str, str]:
-    """Local name -> what it stands for: ``import torch.nn.functional as F``, ``from torch.amp import GradScaler``."""
-    names: dict[str, str] = {}
-    for node in nodes:
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                names[alias.asname or alias.name.partition(".")[0]] = (
-                    alias.name if alias.asname else alias.name.partition(".")[0]
-                )
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            for alias in node.names:
-                names[alias.asname or alias.name] = f"{node.module}.{alias.name}"
-    return names
-
-
-def keyword(call: ast.Call, name: str) -> ast.expr | None:
-    """The value given for a keyword of a call."""
-    return next((word.value for word in call.keywords if word.arg == name), None)
-
-
-def constant(node: ast.AST | None) -> object:
-    """The value of a literal; None for anything else (and for a literal None)."""
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
-        value = node.operand.value
-        return -value if isinstance(value, (int, float)) else None
-    return node.value if isinstance(node, ast.Constant) else None
-
-
-def keyword_literal(call: ast.Call, name: str) -> object:
-    """The literal given for a keyword, or None."""
-    return constant(keyword(call, name))
-
-
-def inside(node: ast.AST) -> Iterator[ast.AST]:
-    """The node's descendants, not entering functions and classes that are only defined there."""
-    stack = list(ast.iter_child_nodes(node))
-    while stack:
-        current = stack.pop()
-        yield current
-        if not isinstance(current, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
-            stack.extend(ast.iter_child_nodes(current))
-
-
-def assignments(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """Target and value of a plain assignment."""
-    if isinstance(node, ast.Assign):
-        for target in node.targets:
-            yield target, node.value
-    elif isinstance(node, ast.AnnAssign) and node.value is not None:
-        yield node.target, node.value
+__all__ = [
+    "Call", "Node", "Tree", "assignments", "autocasts", "batch_size", "billions", "called_on", "calls_each_step",
+    "change_of_self", "code", "collection", "constant", "copies_to_gpu", "dataset_of", "each_step", "finding_at",
+    "forward_with_graph", "has_dropout", "has_unpacked", "heavy_call", "inside", "is_repeated", "keyword",
+    "keyword_literal", "loaders", "loops", "losses", "method_name", "scalers", "steps", "trees", "wait_at",
+    "workers",
+]  # fmt: skip
 
 
 def finding_at(
     tree: Tree,
-    node: ast.AST,
+    node: Node,
     *,
     message: str,
     fix: str,

@@ -5,10 +5,9 @@ import functools
 from collections.abc import Iterator
 
 from envdoctor.rules.rule import Pattern
-from envdoctor.rules.script._reading import Tree, inside
+from envdoctor.rules.script._tree import Tree, called_on, inside, method_name
 
 Loop = ast.For | ast.While | ast.AsyncFor
-Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 _METHODS = frozenset(("training_step", "compute_loss"))
 """Methods that trainers call in every step (Lightning's LightningModule, transformers' Trainer)."""
@@ -36,6 +35,11 @@ def steps(tree: Tree) -> tuple[ast.AST, ...]:
     return tuple(found)
 
 
+def loops(tree: Tree) -> list[ast.For | ast.While]:
+    """Of those the loops."""
+    return [step for step in steps(tree) if isinstance(step, (ast.For, ast.While))]
+
+
 @functools.lru_cache(maxsize=64)
 def each_step(tree: Tree) -> tuple[ast.AST, ...]:
     """Nodes that run in every step: not those that only a condition on the step number or on logging reaches."""
@@ -48,6 +52,13 @@ def each_step(tree: Tree) -> tuple[ast.AST, ...]:
             for node in (step.test, *inside(step.test)):
                 found.setdefault(node)
     return tuple(sorted(found, key=lambda node: (getattr(node, "lineno", 0), getattr(node, "col_offset", 0))))
+
+
+def calls_each_step(tree: Tree, *names: str) -> Iterator[ast.Call]:
+    """Calls of these functions in every step; all where none is named."""
+    for node in each_step(tree):
+        if isinstance(node, ast.Call) and (not names or tree.is_call(node, *names)):
+            yield node
 
 
 def _always(block: list[ast.stmt]) -> Iterator[ast.AST]:
@@ -72,6 +83,25 @@ def _always(block: list[ast.stmt]) -> Iterator[ast.AST]:
             yield from _always(statement.body)
         elif not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             yield from (statement, *inside(statement))
+
+
+def copies_to_gpu(tree: Tree) -> Iterator[tuple[ast.Call, ast.expr]]:
+    """Copies in every step, each with what it copies: ``x.to(device)``, ``x.cuda()``, not ``x.to(torch.bfloat16)``."""
+    for call in calls_each_step(tree, ".to", ".cuda"):
+        where = ast.unparse(call.args[0]) if call.args else ""
+        to_gpu = method_name(call) == "cuda" or any(word in where for word in ("device", "cuda", "rank"))
+        if to_gpu and isinstance(call.func, ast.Attribute):
+            yield call, call.func.value
+
+
+def collection(node: ast.AST) -> tuple[str, str]:
+    """``("total", "loss")`` of ``total += loss`` and ``total.append(loss)``; empty where no plain name is collected."""
+    into, kept = "", None
+    if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add):
+        into, kept = ast.unparse(node.target), node.value
+    elif isinstance(node, ast.Call) and method_name(node) == "append" and node.args:
+        into, kept = called_on(node), node.args[0]
+    return (into, kept.id) if isinstance(kept, ast.Name) else ("", "")
 
 
 def losses(tree: Tree) -> frozenset[str]:
@@ -114,12 +144,7 @@ def _trains(loop: Loop, functions: dict[str, ast.FunctionDef]) -> bool:
 
 
 def _has_backward(node: ast.AST) -> bool:
-    return any(
-        isinstance(inner, ast.Call)
-        and isinstance(inner.func, ast.Attribute)
-        and inner.func.attr in ("backward", "manual_backward")
-        for inner in inside(node)
-    )
+    return any(method_name(inner) in ("backward", "manual_backward") for inner in inside(node))
 
 
 def _has_loop_with_backward(function: ast.AST) -> bool:

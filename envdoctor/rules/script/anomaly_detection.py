@@ -1,7 +1,5 @@
-import ast
-
 from envdoctor.rules.rule import WARNING, Facts, Findings, rule
-from envdoctor.rules.script._reading import Tree, constant, finding_at, keyword_literal, trees
+from envdoctor.rules.script._reading import Call, Tree, constant, finding_at, keyword, keyword_literal, trees
 
 _SETTERS = (
     "torch.autograd.set_detect_anomaly",
@@ -20,22 +18,19 @@ def anomaly_detection(facts: Facts) -> Findings:
     Source: https://docs.pytorch.org/docs/stable/autograd.html#anomaly-detection
     """
     for tree in trees(facts):
-        for node in tree.nodes:
-            if isinstance(node, ast.Call) and _switches_on(tree, node):
+        for call in tree.calls():
+            if _switches_on(tree, call):
                 yield finding_at(
                     tree,
-                    node,
+                    call,
                     message="anomaly detection records a stack trace for each operation and checks each gradient.",
                     fix="Remove it, or leave it off outside a hunt for NaN.",
                     run="torch.autograd.set_detect_anomaly(False)",
                 )
 
 
-def _switches_on(tree: Tree, call: ast.Call) -> bool:
+def _switches_on(tree: Tree, call: Call) -> bool:
     if tree.is_call(call, *_SETTERS):
-        mode = call.args[0] if call.args else next((word.value for word in call.keywords if word.arg == "mode"), None)
-        explicit = constant(mode)
-        if mode is None:
-            return tree.dotted(call.func).endswith(".detect_anomaly")
-        return explicit is True
+        mode = call.args[0] if call.args else keyword(call, "mode")
+        return tree.dotted(call.func).endswith(".detect_anomaly") if mode is None else constant(mode) is True
     return keyword_literal(call, "detect_anomaly") is True

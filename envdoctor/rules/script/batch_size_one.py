@@ -1,9 +1,5 @@
-import ast
-
 from envdoctor.rules.rule import NOTE, Facts, Finding, Findings, rule
-from envdoctor.rules.script._datasets import loaders
-from envdoctor.rules.script._reading import Tree, constant, finding_at, keyword, keyword_literal, trees
-from envdoctor.rules.script._steps import steps
+from envdoctor.rules.script._reading import Call, Tree, batch_size, finding_at, keyword_literal, loaders, steps, trees
 
 
 @rule(NOTE, kind="script-slow", expected="a batch that fills the GPU")
@@ -16,28 +12,25 @@ def batch_size_one(facts: Facts) -> Findings:
     Source: https://huggingface.co/docs/transformers/perf_train_gpu_one#batch-size
     """
     for tree in trees(facts):
-        for node in tree.nodes:
-            if isinstance(node, ast.Call) and keyword_literal(node, "per_device_train_batch_size") == 1:
-                accumulation = keyword_literal(node, "gradient_accumulation_steps")
-                yield _finding(tree, node, accumulation if isinstance(accumulation, int) else 1)
+        for call in tree.calls():
+            if keyword_literal(call, "per_device_train_batch_size") == 1:
+                accumulation = keyword_literal(call, "gradient_accumulation_steps")
+                yield _finding(tree, call, accumulation if isinstance(accumulation, int) else 1)
         if not steps(tree):
             continue
         for loader in loaders(tree):
-            size = loader.args[1] if len(loader.args) > 1 else keyword(loader, "batch_size")
-            unpacked = any(word.arg is None for word in loader.keywords)
-            if constant(size) == 1 or (size is None and not unpacked and not keyword(loader, "batch_sampler")):
+            if batch_size(loader) == 1:
                 yield _finding(tree, loader, 1)
 
 
-def _finding(tree: Tree, node: ast.AST, accumulation: int) -> Finding:
-    better = min(accumulation, 8) if accumulation > 1 else 8
+def _finding(tree: Tree, call: Call, accumulated: int) -> Finding:
+    several = accumulated > 1
+    over = f", accumulated over {accumulated} steps" if several else ""
+    lower = " and lower gradient_accumulation_steps by the same factor" if several else ""
     return finding_at(
         tree,
-        node,
-        message="one example at a time"
-        + (f", accumulated over {accumulation} steps" if accumulation > 1 else "")
-        + " leaves most of the GPU idle when examples are short.",
-        fix="Raise the batch size until memory is used"
-        + (" and lower gradient_accumulation_steps by the same factor." if accumulation > 1 else "."),
-        run=f"batch_size={better}",
+        call,
+        message=f"one example at a time{over} leaves most of the GPU idle when examples are short.",
+        fix=f"Raise the batch size until memory is used{lower}.",
+        run=f"batch_size={min(accumulated, 8) if several else 8}",
     )

@@ -1,8 +1,7 @@
-import ast
-
 from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, rule
-from envdoctor.rules.script._reading import finding_at, keyword_literal, trees
-from envdoctor.rules.script._steps import each_step
+from envdoctor.rules.script._reading import calls_each_step, finding_at, keyword_literal, trees
+
+_EMPTIES = ("torch.cuda.empty_cache", "gc.collect", "torch.mps.empty_cache", "accelerate.utils.release_memory")
 
 
 @rule(WARNING, kind="script-slow")
@@ -15,25 +14,21 @@ def cache_emptied(facts: Facts) -> Findings:
     Source: https://docs.pytorch.org/docs/stable/notes/cuda.html#memory-management
     """
     for tree in trees(facts):
-        for node in each_step(tree):
-            if not isinstance(node, ast.Call):
-                continue
-            if tree.is_call(
-                node, "torch.cuda.empty_cache", "gc.collect", "torch.mps.empty_cache", "accelerate.utils.release_memory"
-            ):
-                name = tree.dotted(node.func)
+        for call in calls_each_step(tree, *_EMPTIES, ".zero_grad"):
+            if tree.is_call(call, *_EMPTIES):
+                name = tree.dotted(call.func)
                 yield finding_at(
                     tree,
-                    node,
+                    call,
                     expected="not in the step",
                     message=f"{name}() in every step throws away memory that the next step fetches again.",
                     fix="Remove it from the loop. Against fragmentation use the allocator's expandable segments.",
                     run="export PYTORCH_ALLOC_CONF=expandable_segments:True",
                 )
-            elif tree.is_call(node, ".zero_grad") and keyword_literal(node, "set_to_none") is False:
+            elif keyword_literal(call, "set_to_none") is False:
                 yield finding_at(
                     tree,
-                    node,
+                    call,
                     expected="zero_grad()",
                     severity=NOTE,
                     message="set_to_none=False writes zeros over all gradients in every step.",

@@ -1,8 +1,5 @@
-import ast
-from collections.abc import Iterator
-
 from envdoctor.rules.rule import WARNING, Facts, Findings, rule
-from envdoctor.rules.script._reading import Tree, assignments, finding_at, trees
+from envdoctor.rules.script._reading import Call, Tree, assignments, called_on, code, finding_at, trees
 
 
 @rule(WARNING, kind="script-wrong", expected="names without _orig_mod.")
@@ -18,14 +15,10 @@ def compiled_checkpoint(facts: Facts) -> Findings:
     for tree in trees(facts):
         if "_orig_mod" in tree.script.source or "unwrap_model" in tree.script.source:
             continue
-        compiled = set(_compiled_names(tree))
+        compiled = {code(to) for to, value in tree.assignments() if tree.is_call(value, "torch.compile")}
         for call in tree.calls(".state_dict"):
-            if (
-                isinstance(call.func, ast.Attribute)
-                and ast.unparse(call.func.value) in compiled
-                and _is_saved(tree, call)
-            ):
-                name = ast.unparse(call.func.value)
+            name = called_on(call)
+            if name in compiled and _is_saved(tree, call):
                 yield finding_at(
                     tree,
                     call,
@@ -35,24 +28,12 @@ def compiled_checkpoint(facts: Facts) -> Findings:
                 )
 
 
-def _compiled_names(tree: Tree) -> Iterator[str]:
-    """Names that hold a wrapper: ``model = torch.compile(model)``."""
-    for node in tree.nodes:
-        for to, value in assignments(node):
-            if tree.is_call(value, "torch.compile"):
-                yield ast.unparse(to)
-
-
-def _is_saved(tree: Tree, call: ast.Call) -> bool:
+def _is_saved(tree: Tree, call: Call) -> bool:
     """Is this state written to a file: directly, in a dict, or through a name?"""
     for parent in tree.above(call):
         if tree.is_call(parent, "torch.save", "safetensors.torch.save_file", ".save"):
             return True
-        if isinstance(parent, (ast.Assign, ast.AnnAssign)):
-            names = {ast.unparse(to) for to, _ in assignments(parent)}
-            return any(
-                isinstance(argument, ast.Name) and argument.id in names
-                for save in tree.calls("torch.save", "safetensors.torch.save_file")
-                for argument in save.args
-            )
+        if names := {name for to, _ in assignments(parent) if (name := code(to)).isidentifier()}:
+            saves = tree.calls("torch.save", "safetensors.torch.save_file")
+            return any(code(argument) in names for save in saves for argument in save.args)
     return False

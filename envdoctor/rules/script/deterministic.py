@@ -1,7 +1,5 @@
-import ast
-
 from envdoctor.rules.rule import WARNING, Facts, Findings, rule
-from envdoctor.rules.script._reading import Tree, assignments, constant, finding_at, keyword_literal, trees
+from envdoctor.rules.script._reading import Call, Node, Tree, assignments, constant, finding_at, keyword_literal, trees
 
 _CALLS = ("torch.use_deterministic_algorithms", "torch.set_deterministic")
 
@@ -26,13 +24,13 @@ def deterministic(facts: Facts) -> Findings:
                 )
 
 
-def _forces(tree: Tree, node: ast.AST) -> str:
+def _forces(tree: Tree, node: Node) -> str:
     for target, value in assignments(node):
         if tree.dotted(target) == "torch.backends.cudnn.deterministic" and constant(value) is True:
             return "torch.backends.cudnn.deterministic = True"
         if tree.dotted(target) == "torch.backends.cudnn.enabled" and constant(value) is False:
             return "torch.backends.cudnn.enabled = False"
-    if isinstance(node, ast.Call):
+    if isinstance(node, Call):
         if tree.is_call(node, *_CALLS) and (
             (node.args and constant(node.args[0]) is True) or keyword_literal(node, "mode") is True
         ):

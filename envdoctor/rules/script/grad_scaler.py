@@ -1,8 +1,5 @@
-import ast
-
 from envdoctor.rules.rule import NOTE, Facts, Findings, rule
-from envdoctor.rules.script._precision import autocasts, scalers
-from envdoctor.rules.script._reading import finding_at, trees
+from envdoctor.rules.script._reading import autocasts, finding_at, scalers, trees
 
 
 @rule(NOTE, kind="no-effect", expected="no GradScaler with bfloat16")
@@ -15,15 +12,13 @@ def grad_scaler(facts: Facts) -> Findings:
     Source: https://docs.pytorch.org/docs/stable/notes/amp_examples.html
     """
     for tree in trees(facts):
-        dtypes = {dtype for _, dtype in autocasts(tree)}
-        if dtypes != {"bfloat16"}:
+        if {dtype for _, dtype in autocasts(tree)} != {"bfloat16"}:
             continue
         for scaler in scalers(tree):
-            if isinstance(scaler, ast.Call):
-                yield finding_at(
-                    tree,
-                    scaler,
-                    message="a GradScaler has no use with bfloat16; it adds a wait for the GPU to each step.",
-                    fix="Remove the scaler: loss.backward(); optimizer.step().",
-                    run="loss.backward(); optimizer.step()",
-                )
+            yield finding_at(
+                tree,
+                scaler,
+                message="a GradScaler has no use with bfloat16; it adds a wait for the GPU to each step.",
+                fix="Remove the scaler: loss.backward(); optimizer.step().",
+                run="loss.backward(); optimizer.step()",
+            )

@@ -1,9 +1,7 @@
-import ast
-
 from envdoctor.rules.rule import ERROR, Facts, Findings, rule
-from envdoctor.rules.script._reading import finding_at, inside, trees
-from envdoctor.rules.script._steps import steps
+from envdoctor.rules.script._reading import Call, Node, called_on, finding_at, inside, loops, method_name, trees
 
+_ZEROES = ("zero_grad", ".grad = None", ".grad=None")
 _ZERO_THEMSELVES = ("deepspeed", "colossalai")
 
 
@@ -16,16 +14,10 @@ def gradients_kept(facts: Facts) -> Findings:
     Source: https://docs.pytorch.org/docs/stable/generated/torch.optim.Optimizer.zero_grad.html
     """
     for tree in trees(facts):
-        source = tree.script.source
-        if (
-            tree.imports(*_ZERO_THEMSELVES)
-            or "zero_grad" in source
-            or ".grad = None" in source
-            or ".grad=None" in source
-        ):
+        if tree.imports(*_ZERO_THEMSELVES) or any(words in tree.script.source for words in _ZEROES):
             continue
-        for step in steps(tree):
-            if isinstance(step, (ast.For, ast.While)) and (call := _optimizer_step(step)):
+        for loop in loops(tree):
+            if call := _optimizer_step(loop):
                 yield finding_at(
                     tree,
                     call,
@@ -35,11 +27,10 @@ def gradients_kept(facts: Facts) -> Findings:
                 )
 
 
-def _optimizer_step(loop: ast.AST) -> ast.Call | None:
+def _optimizer_step(loop: Node) -> Call | None:
     """``optimizer.step()`` of a plain torch optimizer, found by its name."""
     for node in inside(loop):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "step":
-            owner = ast.unparse(node.func.value).rpartition(".")[2].lower()
-            if "opt" in owner and not node.args:
-                return node
+        owner = called_on(node).rpartition(".")[2].lower()
+        if isinstance(node, Call) and method_name(node) == "step" and not node.args and "opt" in owner:
+            return node
     return None

@@ -1,8 +1,5 @@
-import ast
-
 from envdoctor.rules.rule import WARNING, Facts, Findings, rule
-from envdoctor.rules.script._reading import finding_at, trees
-from envdoctor.rules.script._steps import each_step, losses
+from envdoctor.rules.script._reading import Call, called_on, collection, each_step, finding_at, losses, trees
 
 
 @rule(WARNING, kind="script-wrong")
@@ -16,40 +13,18 @@ def graph_kept(facts: Facts) -> Findings:
     """
     for tree in trees(facts):
         names = losses(tree)
-        backward_on = {
-            ast.unparse(node.func.value)
-            for node in tree.nodes
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "backward"
-        }
+        differentiated = {called_on(call) for call in tree.calls(".backward")}
         for node in each_step(tree):
-            kept: ast.expr | None = None
-            if (
-                isinstance(node, ast.AugAssign)
-                and isinstance(node.op, ast.Add)
-                and ast.unparse(node.target) not in backward_on
-            ):
-                kept = node.value
-                if ast.unparse(node.target) in names:  # a sum of partial losses that is itself differentiated
-                    continue
-            elif (
-                isinstance(node, ast.Call)
-                and isinstance(node.func, ast.Attribute)
-                and node.func.attr == "append"
-                and node.args
-            ):
-                kept = node.args[0]
-                if ast.unparse(node.func.value) in names:
-                    continue
-            if isinstance(kept, ast.Name) and kept.id in names:
-                yield finding_at(
-                    tree,
-                    node,
-                    expected=f"{kept.id}.detach()",
-                    message=f"{kept.id} is kept with the graph that computed it: memory grows with every step.",
-                    fix="Detach the loss before it is collected.",
-                    run=tree.line(node).replace(kept.id + ")", kept.id + ".detach())")
-                    if isinstance(node, ast.Call)
-                    else f"{ast.unparse(node.target)} += {kept.id}.detach()"
-                    if isinstance(node, ast.AugAssign)
-                    else "",
-                )
+            into, kept = collection(node)
+            summed = not isinstance(node, Call)
+            if kept not in names or into in names or (summed and into in differentiated):
+                continue  # a sum of partial losses may itself be differentiated
+            line = f"{into} += {kept}.detach()" if summed else tree.line(node).replace(f"{kept})", f"{kept}.detach())")
+            yield finding_at(
+                tree,
+                node,
+                expected=f"{kept}.detach()",
+                message=f"{kept} is kept with the graph that computed it: memory grows with every step.",
+                fix="Detach the loss before it is collected.",
+                run=line,
+            )

@@ -1,4 +1,4 @@
-from envdoctor.rules.rule import ERROR, Facts, Findings, Skip, Target, finding, rule, trains_on_gpu
+from envdoctor.rules.rule import ERROR, Facts, Findings, Remedy, Skip, Target, finding, rule, trains_on_gpu
 from envdoctor.rules.script._launching import settings
 
 
@@ -21,6 +21,8 @@ def launch_on_cpu(facts: Facts, target: Target) -> Findings:
                     subject=setting.place,
                     actual=setting.line[:160],
                     message=f"{setting.place} keeps what is started on the CPU although there is a GPU.",
-                    fix="Let it use the GPU.",
-                    run="use_cpu: false",
+                    fix=_USE_GPU,
                 )
+
+
+_USE_GPU = Remedy(text="Let it use the GPU.", commands=("use_cpu: false",))

@@ -1,4 +1,4 @@
-from envdoctor.rules.rule import NOTE, Facts, Findings, Target, finding, likely_capabilities, rule
+from envdoctor.rules.rule import NOTE, Facts, Findings, Remedy, Target, finding, likely_capabilities, rule
 from envdoctor.rules.script._launching import settings
 
 
@@ -19,12 +19,13 @@ def launch_precision(facts: Facts, target: Target) -> Findings:
         for setting in file:
             if setting.name == "mixed_precision" and setting.value.lower() in ("no", "fp16"):
                 full = setting.value.lower() == "no"
+                what = "full precision" if full else "float16, which needs loss scaling,"
                 yield finding(
                     subject=setting.place,
                     actual=f"mixed_precision: {setting.value}",
-                    message=f"{setting.place}: "
-                    + ("full precision" if full else "float16, which needs loss scaling,")
-                    + " on a GPU that computes bfloat16 at full speed.",
-                    fix="Use bf16, unless the script chooses its own types.",
-                    run="mixed_precision: bf16",
+                    message=f"{setting.place}: {what} on a GPU that computes bfloat16 at full speed.",
+                    fix=_USE_BF16,
                 )
+
+
+_USE_BF16 = Remedy(text="Use bf16, unless the script chooses its own types.", commands=("mixed_precision: bf16",))

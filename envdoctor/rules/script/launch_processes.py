@@ -1,4 +1,4 @@
-from envdoctor.rules.rule import ERROR, WARNING, Facts, Finding, Findings, Severity, finding, known, rule
+from envdoctor.rules.rule import ERROR, WARNING, Facts, Finding, Findings, Remedy, Severity, finding, known, rule
 from envdoctor.rules.script._launching import Setting, settings
 
 
@@ -48,6 +48,5 @@ def _finding(setting: Setting, processes: int, available: int, severity: Severit
         expected=f"{available} processes, one per GPU",
         severity=severity,
         message=f"{setting.place} starts {processes} processes for {available} GPUs: {effect}.",
-        fix=f"Start {available} processes.",
-        run=f"{setting.name}: {available}",
+        fix=Remedy(text=f"Start {available} processes.", commands=(f"{setting.name}: {available}",)),
     )

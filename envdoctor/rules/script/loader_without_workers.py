@@ -1,6 +1,5 @@
 from envdoctor.rules.rule import WARNING, Facts, Findings, rule
-from envdoctor.rules.script._datasets import collate_of, dataset_of, heavy_call, loaders, method, workers
-from envdoctor.rules.script._reading import finding_at, trees
+from envdoctor.rules.script._reading import finding_at, heavy_call, loaders, trees, workers
 
 
 @rule(WARNING, kind="script-slow", expected="num_workers above 0, or data prepared beforehand")
@@ -15,11 +14,7 @@ def loader_without_workers(facts: Facts) -> Findings:
     """
     for tree in trees(facts):
         for loader in loaders(tree):
-            if workers(tree, loader) != 0:
-                continue
-            dataset = dataset_of(tree, loader)
-            item = (method(dataset, "__getitem__") or method(dataset, "__iter__")) if dataset else None
-            heavy = heavy_call(tree, item) or heavy_call(tree, collate_of(tree, loader))
+            heavy = heavy_call(tree, loader) if workers(tree, loader) == 0 else None
             if heavy is None:
                 continue
             yield finding_at(

@@ -1,9 +1,7 @@
-import ast
-
 from envdoctor.rules.rule import NOTE, Facts, Finding, Findings, rule
-from envdoctor.rules.script._reading import Tree, finding_at, keyword_literal, trees
-from envdoctor.rules.script._steps import each_step
+from envdoctor.rules.script._reading import Call, Tree, calls_each_step, finding_at, keyword_literal, trees
 
+_INTERVALS = ("logging_steps", "log_every_n_steps")
 _LOGGERS = (".add_scalar", "wandb.log", "mlflow.log_metric", "mlflow.log_metrics", ".log_metrics")
 
 
@@ -16,17 +14,12 @@ def logging_every_step(facts: Facts) -> Findings:
     Source: https://huggingface.co/docs/transformers/main_classes/trainer#transformers.TrainingArguments.logging_steps
     """
     for tree in trees(facts):
-        for node in tree.nodes:
-            if isinstance(node, ast.Call) and (name := _every_step(node)):
-                yield _finding(tree, node, f"{name}=1 reads the loss from the GPU in every step.", f"{name}=10")
-        for node in each_step(tree):
-            if isinstance(node, ast.Call) and tree.is_call(node, *_LOGGERS):
-                yield _finding(tree, node, "every step is logged.", f"if step % 10 == 0: {tree.line(node)}"[:160])
+        for call in tree.calls():
+            if name := next((name for name in _INTERVALS if keyword_literal(call, name) == 1), ""):
+                yield _finding(tree, call, f"{name}=1 reads the loss from the GPU in every step.", f"{name}=10")
+        for call in calls_each_step(tree, *_LOGGERS):
+            yield _finding(tree, call, "every step is logged.", f"if step % 10 == 0: {tree.line(call)}"[:160])
 
 
-def _every_step(call: ast.Call) -> str:
-    return next((name for name in ("logging_steps", "log_every_n_steps") if keyword_literal(call, name) == 1), "")
-
-
-def _finding(tree: Tree, node: ast.AST, message: str, line: str) -> Finding:
-    return finding_at(tree, node, message=message, fix="Log every 10th step or more rarely.", run=line)
+def _finding(tree: Tree, call: Call, message: str, line: str) -> Finding:
+    return finding_at(tree, call, message=message, fix="Log every 10th step or more rarely.", run=line)

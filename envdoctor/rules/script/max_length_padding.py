@@ -1,5 +1,3 @@
-import ast
-
 from envdoctor.rules.rule import WARNING, Facts, Findings, rule
 from envdoctor.rules.script._reading import finding_at, keyword_literal, trees
 
@@ -19,14 +17,12 @@ def max_length_padding(facts: Facts) -> Findings:
     for tree in trees(facts):
         if tree.imports(*_FIXED):
             continue
-        for node in tree.nodes:
-            if not isinstance(node, ast.Call):
-                continue
-            padding = keyword_literal(node, "padding")
-            if padding == "max_length" or keyword_literal(node, "pad_to_max_length") is True:
+        for call in tree.calls():
+            padding = keyword_literal(call, "padding")
+            if padding == "max_length" or keyword_literal(call, "pad_to_max_length") is True:
                 yield finding_at(
                     tree,
-                    node,
+                    call,
                     message="every row is padded to the greatest length, and padding is computed like text.",
                     fix="Tokenise without padding; let the collator pad to the longest row of a batch, or pack rows.",
                     run="DataCollatorWithPadding(tokenizer, pad_to_multiple_of=8)",

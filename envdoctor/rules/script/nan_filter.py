@@ -1,5 +1,3 @@
-import ast
-
 from envdoctor.rules.rule import WARNING, Facts, Findings, rule
 from envdoctor.rules.script._reading import finding_at, keyword_literal, trees
 
@@ -14,11 +12,11 @@ def nan_filter(facts: Facts) -> Findings:
     Source: https://huggingface.co/docs/transformers/main_classes/trainer#transformers.TrainingArguments
     """
     for tree in trees(facts):
-        for node in tree.nodes:
-            if isinstance(node, ast.Call) and keyword_literal(node, "logging_nan_inf_filter") is True:
+        for call in tree.calls():
+            if keyword_literal(call, "logging_nan_inf_filter") is True:
                 yield finding_at(
                     tree,
-                    node,
+                    call,
                     message="losses that are NaN or infinite are left out of the log.",
                     fix="Set logging_nan_inf_filter=False, so that a ruined run shows.",
                     run="logging_nan_inf_filter=False",

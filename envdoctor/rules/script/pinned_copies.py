@@ -1,9 +1,5 @@
-import ast
-
 from envdoctor.rules.rule import NOTE, Facts, Findings, rule
-from envdoctor.rules.script._datasets import loaders
-from envdoctor.rules.script._reading import finding_at, keyword_literal, trees
-from envdoctor.rules.script._steps import each_step
+from envdoctor.rules.script._reading import copies_to_gpu, finding_at, has_unpacked, keyword_literal, loaders, trees
 
 
 @rule(NOTE, kind="no-effect")
@@ -17,13 +13,11 @@ def pinned_copies(facts: Facts) -> Findings:
     """
     for tree in trees(facts):
         calls = list(loaders(tree))
-        if not calls or any(word.arg is None for call in calls for word in call.keywords):
+        if not calls or any(has_unpacked(call) for call in calls):
             continue
-        pinned = [call for call in calls if keyword_literal(call, "pin_memory") is True]
-        unpinned = [
-            call for call in calls if call not in pinned and keyword_literal(call, "pin_memory") in (None, False)
-        ]
-        copies = [node for node in each_step(tree) if isinstance(node, ast.Call) and _to_device(node)]
+        settings = [keyword_literal(call, "pin_memory") for call in calls]
+        pinned = any(setting is True for setting in settings)
+        copies = [copy for copy, _ in copies_to_gpu(tree)]
         free = [copy for copy in copies if keyword_literal(copy, "non_blocking") is True]
         if pinned and copies and not free:
             yield finding_at(
@@ -34,7 +28,7 @@ def pinned_copies(facts: Facts) -> Findings:
                 fix="Copy with non_blocking=True, so that the pinned batch is sent while the GPU computes.",
                 run="batch.to(device, non_blocking=True)",
             )
-        elif free and not pinned and unpinned == calls:
+        elif free and not pinned and all(setting in (None, False) for setting in settings):
             yield finding_at(
                 tree,
                 free[0],
@@ -43,15 +37,3 @@ def pinned_copies(facts: Facts) -> Findings:
                 fix="Let the loader pin its batches.",
                 run="DataLoader(..., pin_memory=True)",
             )
-
-
-def _to_device(call: ast.Call) -> bool:
-    """``x.to(device)``, ``x.cuda()``: not ``x.to(torch.bfloat16)`` nor a copy to the CPU."""
-    if not isinstance(call.func, ast.Attribute):
-        return False
-    if call.func.attr == "cuda":
-        return True
-    if call.func.attr != "to" or not call.args:
-        return False
-    where = ast.unparse(call.args[0])
-    return "device" in where or "cuda" in where or "rank" in where

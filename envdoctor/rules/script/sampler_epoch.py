@@ -1,8 +1,8 @@
 from envdoctor.rules.rule import WARNING, Facts, Findings, rule
-from envdoctor.rules.script._reading import finding_at, keyword_literal, trees
-from envdoctor.rules.script._steps import steps
+from envdoctor.rules.script._reading import finding_at, keyword_literal, steps, trees
 
 _SAMPLERS = ("torch.utils.data.DistributedSampler", "torch.utils.data.distributed.DistributedSampler")
+_TELL_THEMSELVES = ("accelerate", "lightning", "pytorch_lightning")
 
 
 @rule(WARNING, kind="script-wrong", expected="sampler.set_epoch(epoch) in each epoch")
@@ -14,11 +14,7 @@ def sampler_epoch(facts: Facts) -> Findings:
     Source: https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.distributed.DistributedSampler
     """
     for tree in trees(facts):
-        if (
-            not steps(tree)
-            or "set_epoch" in tree.script.source
-            or tree.imports("accelerate", "lightning", "pytorch_lightning")
-        ):
+        if not steps(tree) or "set_epoch" in tree.script.source or tree.imports(*_TELL_THEMSELVES):
             continue
         for call in tree.calls(*_SAMPLERS):
             if keyword_literal(call, "shuffle") is not False:

@@ -1,8 +1,5 @@
-import ast
-
 from envdoctor.rules.rule import WARNING, Facts, Findings, rule
-from envdoctor.rules.script._reading import Tree, finding_at, keyword, trees
-from envdoctor.rules.script._steps import each_step
+from envdoctor.rules.script._reading import Call, code, copies_to_gpu, finding_at, keyword, trees
 
 _MAKERS = tuple(
     f"torch.{name}" for name in "zeros ones full empty arange eye rand randn randint linspace tensor randperm".split()
@@ -18,25 +15,12 @@ def tensors_made_on_cpu(facts: Facts) -> Findings:
     Source: https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html#create-tensors-directly-on-the-target-device
     """
     for tree in trees(facts):
-        for node in each_step(tree):
-            if isinstance(node, ast.Call) and (made := _made_and_moved(tree, node)):
+        for call, made in copies_to_gpu(tree):
+            if isinstance(made, Call) and tree.is_call(made, *_MAKERS) and keyword(made, "device") is None:
                 yield finding_at(
                     tree,
-                    node,
+                    call,
                     message="a tensor is made on the CPU and copied to the GPU in every step.",
                     fix="Make it on the device, or once before the loop.",
-                    run=f"{ast.unparse(made)[:-1]}, device=device)"[:160],
+                    run=f"{code(made)[:-1]}, device=device)"[:160],
                 )
-
-
-def _made_and_moved(tree: Tree, call: ast.Call) -> ast.Call | None:
-    if not isinstance(call.func, ast.Attribute) or call.func.attr not in ("to", "cuda"):
-        return None
-    if call.func.attr == "to" and not (
-        call.args and any(w in ast.unparse(call.args[0]) for w in ("device", "cuda", "rank"))
-    ):
-        return None
-    made = call.func.value
-    if isinstance(made, ast.Call) and tree.is_call(made, *_MAKERS) and keyword(made, "device") is None:
-        return made
-    return None

@@ -1,8 +1,5 @@
-import ast
-
 from envdoctor.rules.rule import WARNING, Facts, Finding, Findings, Kind, rule
-from envdoctor.rules.script._reading import Tree, assignments, constant, finding_at, keyword_literal, trees
-from envdoctor.rules.script._steps import steps
+from envdoctor.rules.script._reading import Node, Tree, assignments, constant, finding_at, keyword_literal, loops, trees
 
 _OLD = ("torch.backends.cuda.matmul.allow_tf32", "torch.backends.cudnn.allow_tf32")
 _NEW = (
@@ -25,48 +22,34 @@ def tf32_setting(facts: Facts) -> Findings:
     """
     for tree in trees(facts):
         old, new = _assignments_to(tree, _OLD), _assignments_to(tree, _NEW)
-        if old and new:
-            yield _finding(
-                tree,
-                new[0],
-                "tf32-api-mixed",
-                "old and new TF32 settings are mixed: reading either raises in torch 2.9.",
-            )
+        options = [call for call in tree.calls() if keyword_literal(call, "tf32") is True]
+        if new and (old or options):
+            yield _finding(tree, new[0], "tf32-api-mixed", _MIXED)
         elif new and not any(tree.calls(_CALL)):
-            yield _finding(
-                tree, new[0], "tf32-api-mixed",
-                "only the new TF32 attribute is set: a library that reads the old one then raises in torch 2.9.",
-            )  # fmt: skip
+            yield _finding(tree, new[0], "tf32-api-mixed", _ONLY_NEW)
         for node in [*old, *tree.calls(_CALL)]:
-            if _late(tree, node):
+            if _is_late(tree, node):
                 yield _finding(tree, node, "script-slow", "TF32 is switched on only after training.")
 
 
-def _assignments_to(tree: Tree, names: tuple[str, ...]) -> list[ast.AST]:
-    nodes = [node for node in tree.nodes for to, _ in assignments(node) if tree.dotted(to) in names]
-    if names is _OLD:
-        nodes += [node for node in tree.nodes if isinstance(node, ast.Call) and keyword_literal(node, "tf32") is True]
-    return nodes
+_MIXED = "old and new TF32 settings are mixed: reading either raises in torch 2.9."
+_ONLY_NEW = "only the new TF32 attribute is set: a library that reads the old one then raises in torch 2.9."
 
 
-def _late(tree: Tree, node: ast.AST) -> bool:
+def _assignments_to(tree: Tree, names: tuple[str, ...]) -> list[Node]:
+    return [node for node in tree.nodes for to, _ in assignments(node) if tree.dotted(to) in names]
+
+
+def _is_late(tree: Tree, node: Node) -> bool:
     """Does it stand behind the training loop, or a ``.train()`` of a trainer, of the same block?"""
-    if isinstance(node, ast.Call) and keyword_literal(node, "tf32") is True:
+    if any(constant(value) is False for _, value in assignments(node)):
         return False
-    if isinstance(node, ast.Assign) and constant(node.value) is False:
-        return False
-    scope = tree.scope(node)
-    line = getattr(node, "lineno", 0)
-    ends = [
-        getattr(step, "end_lineno", 0)
-        for step in steps(tree)
-        if isinstance(step, (ast.For, ast.While)) and tree.scope(step) is scope
-    ]
-    ends += [call.end_lineno or 0 for call in tree.calls("trainer.train", "trainer.fit") if tree.scope(call) is scope]
-    return bool(ends) and line > min(ends)
+    scope, trains = tree.scope(node), tree.calls("trainer.train", "trainer.fit")
+    ends = [part.end_lineno or 0 for part in (*loops(tree), *trains) if tree.scope(part) is scope]
+    return bool(ends) and getattr(node, "lineno", 0) > min(ends)
 
 
-def _finding(tree: Tree, node: ast.AST, kind: Kind, message: str) -> Finding:
+def _finding(tree: Tree, node: Node, kind: Kind, message: str) -> Finding:
     return finding_at(
         tree,
         node,

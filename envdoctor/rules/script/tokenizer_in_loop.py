@@ -1,8 +1,5 @@
-import ast
-
 from envdoctor.rules.rule import WARNING, Facts, Findings, Pattern, rule
-from envdoctor.rules.script._reading import finding_at, trees
-from envdoctor.rules.script._steps import each_step
+from envdoctor.rules.script._reading import calls_each_step, finding_at, trees
 
 _TOKENISES = Pattern(
     r"(?i)(?:^|\.)\w*tokenizer(?:\.(?:encode|encode_plus|batch_encode_plus|apply_chat_template|__call__))?$|(?:^|\.)tokenize$",
@@ -18,11 +15,11 @@ def tokenizer_in_loop(facts: Facts) -> Findings:
     Source: https://huggingface.co/docs/datasets/use_with_pytorch
     """
     for tree in trees(facts):
-        for node in each_step(tree):
-            if isinstance(node, ast.Call) and _TOKENISES.search(tree.dotted(node.func)):
+        for call in calls_each_step(tree):
+            if _TOKENISES.search(tree.dotted(call.func)):
                 yield finding_at(
                     tree,
-                    node,
+                    call,
                     message="the tokenizer runs inside the training step, while the GPU waits.",
                     fix="Tokenise the data once, before training.",
                     run="dataset = dataset.map(lambda rows: tokenizer(rows['text'], truncation=True), batched=True)",

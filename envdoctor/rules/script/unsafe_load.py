@@ -1,8 +1,5 @@
-import ast
-
-from envdoctor.knowledge.questions import versions
-from envdoctor.rules.rule import NOTE, Facts, Findings, known, rule
-from envdoctor.rules.script._reading import finding_at, keyword, keyword_literal, trees
+from envdoctor.rules.rule import NOTE, Facts, Findings, known, rule, versions
+from envdoctor.rules.script._reading import code, finding_at, keyword, keyword_literal, trees
 
 
 @rule(NOTE, kind="script-wrong", expected="weights_only=True")
@@ -28,5 +25,5 @@ def unsafe_load(facts: Facts) -> Findings:
                 call,
                 message="this load runs whatever code the file contains.",
                 fix="Load weights only; checkpoints with further objects can be saved as plain dicts of tensors.",
-                run=f"{ast.unparse(call)[:-1]}, weights_only=True)"[:160] if choice is None else "weights_only=True",
+                run=f"{code(call)[:-1]}, weights_only=True)"[:160] if choice is None else "weights_only=True",
             )

@@ -1,7 +1,5 @@
 from envdoctor.rules.rule import WARNING, Facts, Findings, rule
-from envdoctor.rules.script._precision import autocasts
-from envdoctor.rules.script._reading import finding_at, trees
-from envdoctor.rules.script._steps import steps
+from envdoctor.rules.script._reading import autocasts, finding_at, steps, trees
 
 _HANDLED = ("accelerate", "lightning", "pytorch_lightning", "deepspeed", "composer", "apex")
 

@@ -1,0 +1,35 @@
+"""Where the versions of a file are not those of a stack's lock."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeAlias
+
+from envdoctor.knowledge.questions import TRAINING
+from envdoctor.locks.comparison import differences
+from envdoctor.locks.target import StackChoice
+from envdoctor.rules.image._contents import Contents, as_facts
+from envdoctor.rules.rule import Facts, Target, known
+
+
+class Difference(NamedTuple):
+    name: str
+    here: str
+    locked: str
+    newer: bool
+
+
+Lines: TypeAlias = list[tuple[int, list[Difference]]]
+
+
+def differences_by_line(
+    facts: Facts, target: Target, held: Contents, choice: StackChoice
+) -> list[tuple[int, list[Difference]]]:
+    """Line -> what of it differs, among the packages that decide how training goes."""
+    packages = known(as_facts(facts, target, held).packages)
+    lines: dict[int, list[Difference]] = {}
+    for each in differences(packages, choice.pins, choice.cuda) if packages is not None else ():
+        wanted = held.pins.get(each.name)
+        if wanted is not None and each.name in TRAINING and each.relation != "another build":
+            row = Difference(each.name, each.installed or "", each.locked, each.relation == "newer")
+            lines.setdefault(wanted.line, []).append(row)
+    return sorted(lines.items())
