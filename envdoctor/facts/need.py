@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypeVar, overload
 
-from envdoctor.facts.model import Known, Unavailable
+from envdoctor.facts.model import Facts, Known, Unavailable
 
 Section = TypeVar("Section")
 
@@ -24,6 +24,11 @@ def need(section: Known[Section] | None, what: str = "") -> Section:
     if section is None:
         raise Skip(what)
     return section
+
+
+def error_lines(facts: Facts) -> tuple[str, ...]:
+    """The error lines of a report. Raises `Skip` where it has none."""
+    return need(facts.messages or None, "the report has no error lines")
 
 
 def known(section: Known[Section]) -> Section | None:

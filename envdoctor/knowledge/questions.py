@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from envdoctor.knowledge import (
+    broken,
     circumstances,
+    conda_channels,
     extensions,
+    installed,
     messages,
     names,
     pairs,
@@ -14,14 +17,14 @@ from envdoctor.knowledge import (
     versions,
 )
 from envdoctor.knowledge.architectures import code_for
-from envdoctor.knowledge.asking import ask_of, is_package
+from envdoctor.knowledge.asking import Ask, ask_of, is_package
 from envdoctor.knowledge.cuda_errors import RUN_ERRORS
 from envdoctor.knowledge.cuda_lines import driver_runs, minimum_driver, newest_cuda
 from envdoctor.knowledge.cxx_symbols import has_new_strings
 from envdoctor.knowledge.errors import ERRORS, errors_in
 from envdoctor.knowledge.gpus import capability_of, identify, on_bus
 from envdoctor.knowledge.host import allowed_cpus, mebibytes, whole_cpus
-from envdoctor.knowledge.installed_torch import line_is_guessed, torch_cuda, torch_version
+from envdoctor.knowledge.installed_torch import line_is_guessed, torch_build, torch_cuda, torch_version
 from envdoctor.knowledge.interpreter import first_release, headers_package, newest_python
 from envdoctor.knowledge.machine import (
     capabilities,
@@ -59,16 +62,19 @@ __all__ = [
     "RELIABLE",
     "RUN_ERRORS",
     "TRAINING",
+    "Ask",
     "Numbers",
     "allowed_cpus",
     "anywhere",
     "ask_of",
     "best_build",
+    "broken",
     "capabilities",
     "capability",
     "capability_of",
     "circumstances",
     "code_for",
+    "conda_channels",
     "demanded_specifier",
     "driver_cuda",
     "driver_owner",
@@ -86,6 +92,7 @@ __all__ = [
     "identify",
     "in_container",
     "in_wsl",
+    "installed",
     "is_board",
     "is_log_line",
     "is_package",
@@ -115,6 +122,7 @@ __all__ = [
     "symptoms",
     "toolkits",
     "topics_of",
+    "torch_build",
     "torch_cuda",
     "torch_version",
     "versions",

@@ -94,6 +94,10 @@ class Target:
         """Is it a file of the user's, and none that envdoctor brings?"""
         return self.path is not None and lockfiles() not in self.path.resolve().parents
 
+    def pin(self, name: str) -> Locked | None:
+        """What the stack that was chosen locks of a package."""
+        return next((pin for pin in self.choice.pins if pin.name == name), None) if self.choice else None
+
     @property
     def is_cpu(self) -> bool:
         return not self.gpu_names and self.capability is None

@@ -8,7 +8,7 @@ slows a run down, what costs a factor stands above what costs a shade, whatever 
 from __future__ import annotations
 
 import functools
-from typing import Literal, get_args
+from typing import Literal, cast, get_args
 
 Kind = Literal[
     "driver-too-old",
@@ -53,6 +53,12 @@ Kind = Literal[
 ]
 KINDS: frozenset[str] = frozenset(get_args(Kind))
 """Causes that ``Finding.kind`` may name: the vocabulary of ``kind`` in every output."""
+
+
+def kind_of(word: str) -> Kind:
+    """The kind that a table names; `diagnose` refuses one that there is not."""
+    return cast(Kind, word)
+
 
 ONLY_SLOW: frozenset[str] = frozenset(
     "debug-variable known-slow-version thread-count slow-interconnect gpu-limited host-limited flag-differs no-effect "

@@ -73,6 +73,14 @@ class Remedy:
 
 
 @frozen
+class PinnedRemedy:
+    """A remedy, and the packages that `envdoctor fix` brings to the stack's versions for it; none where it does not."""
+
+    remedy: Remedy
+    pins: tuple[Pin, ...] = ()
+
+
+@frozen
 class Row:
     """One line of a finding about many things alike: a table, where forty findings would say the same."""
 
@@ -122,7 +130,7 @@ def finding(
     *,
     actual: str,
     message: str,
-    fix: str | Remedy,
+    fix: str | Remedy | PinnedRemedy,
     run: str | tuple[str, ...] = (),
     instead: str | tuple[str, ...] = (),
     kind: Kind | Literal[""] = "",
@@ -146,6 +154,10 @@ def finding(
     """
     commands = (run,) if isinstance(run, str) else run
     others = (instead,) if isinstance(instead, str) else instead
+    if isinstance(fix, PinnedRemedy):
+        remedy, repair = fix.remedy, fix.pins
+    else:
+        remedy = Remedy(text=fix, commands=commands, instead=others) if isinstance(fix, str) else fix
     return Finding(
         kind=kind,
         subject=subject,
@@ -153,7 +165,7 @@ def finding(
         actual=actual,
         expected=expected,
         message=_sentence(message, usually),
-        remedy=Remedy(text=fix, commands=commands, instead=others) if isinstance(fix, str) else fix,
+        remedy=remedy,
         who=who,
         severity=severity,
         explains=explains,

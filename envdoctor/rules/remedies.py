@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 
-from envdoctor.facts.model import Packages
+from envdoctor.facts.model import Facts, Packages
+from envdoctor.facts.need import known
 from envdoctor.knowledge import versions
 from envdoctor.locks.stack import by_name
 from envdoctor.locks.target import Target
-from envdoctor.rules.finding import Pin, Remedy
+from envdoctor.rules.finding import Pin, PinnedRemedy, Remedy
 from envdoctor.values import shell
 from envdoctor.values.pattern import Pattern
 
@@ -89,6 +90,28 @@ def choose(target: Target, repair_: tuple[Pin, ...], text: str, *by_hand: str, i
     return Remedy(text=text, commands=tuple(filter(None, by_hand)), instead=tuple(filter(None, instead)))
 
 
+def from_lock(
+    facts: Facts, target: Target, names: str | tuple[str, ...], text: str, *by_hand: str, instead: tuple[str, ...] = ()
+) -> PinnedRemedy:
+    """`envdoctor fix` where the stack locks these packages at other versions than the installed ones, else the commands
+    by hand, and those in place of them."""
+    pins = locked_pins(target, known(facts.packages), *((names,) if isinstance(names, str) else names))
+    return PinnedRemedy(remedy=choose(target, pins, text, *by_hand, instead=instead), pins=pins)
+
+
+def by_hand(facts: Facts, target: Target, name: str, text: str, *commands: str) -> PinnedRemedy:
+    """These commands, also where `envdoctor fix` would bring the package to the stack's version: they do more."""
+    pins = locked_pins(target, known(facts.packages), name)
+    return PinnedRemedy(remedy=Remedy(text=text, commands=tuple(filter(None, commands))), pins=pins)
+
+
+def anew(target: Target, name: str, text: str, *by_hand: str) -> PinnedRemedy:
+    """`envdoctor fix` where the stack locks the package, whatever is installed of it, else the commands by hand."""
+    pin = target.pin(name)
+    pins = (Pin(name=name, version=pin.version),) if pin else ()
+    return PinnedRemedy(remedy=choose(target, pins, text, *by_hand), pins=pins)
+
+
 def setting(target: Target, text: str, *by_hand: str) -> Remedy:
     """`envdoctor fix` for a flag or variable, which it sets at start-up; or how to set it by hand."""
     own = tuple(filter(None, by_hand))
@@ -138,13 +161,13 @@ def torch_family(packages: Packages | None, backend: str, *requirements: str, an
     )
 
 
-def install_releases(package: str, use: str, packages: Packages | None = None) -> str:
+def install_releases(package: str, use: str, facts: Facts | None = None) -> str:
     """The command for some releases of a package; "" for Python itself, which no package installer brings.
 
     torchvision and torchaudio bring the torch of their time along, which must come from the index of its CUDA.
     """
     if package in TORCH_FAMILY:
-        return torch_family(packages, "auto", use, anew=False)
+        return torch_family(known(facts.packages) if facts else None, "auto", use, anew=False)
     if package == "jax" and use:  # which asks for no jaxlib of its own: that comes by an extra
         bound = re.search(r"<=?[\d.]+", use)
         return install(use, f"jaxlib{bound[0] if bound else ''}", options="--upgrade")

@@ -11,12 +11,23 @@ from dataclasses import field
 from re import Match
 from typing import Literal, TypeAlias, cast
 
-from envdoctor.facts.model import Distribution, Driver, Facts, Gpu, Gpus, Interpreter, Packages, Torch, Unavailable
-from envdoctor.facts.need import Skip, known, need
+from envdoctor.facts.model import (
+    DamagedFile,
+    Distribution,
+    Driver,
+    Facts,
+    Gpu,
+    Gpus,
+    Interpreter,
+    Packages,
+    Torch,
+    Unavailable,
+)
+from envdoctor.facts.need import Skip, error_lines, known, need
 from envdoctor.knowledge import messages, versions
 from envdoctor.locks.target import Target
 from envdoctor.rules import remedies
-from envdoctor.rules.causes import Kind
+from envdoctor.rules.causes import Kind, kind_of
 from envdoctor.rules.finding import (
     ERROR,
     NOTE,
@@ -25,6 +36,7 @@ from envdoctor.rules.finding import (
     Findings,
     Pin,
     Remedy,
+    Row,
     SetFlag,
     SetVariable,
     Severity,
@@ -40,6 +52,7 @@ __all__ = [
     "ERROR",
     "NOTE",
     "WARNING",
+    "DamagedFile",
     "Distribution",
     "Driver",
     "Facts",
@@ -54,6 +67,7 @@ __all__ = [
     "Pattern",
     "Pin",
     "Remedy",
+    "Row",
     "Rule",
     "SetFlag",
     "SetVariable",
@@ -63,7 +77,9 @@ __all__ = [
     "Torch",
     "Unavailable",
     "Who",
+    "error_lines",
     "finding",
+    "kind_of",
     "known",
     "likely_capabilities",
     "messages",

@@ -1,7 +1,5 @@
 """NVIDIA's assembler (ptxas), which Triton calls for every kernel: whose it is, and what it does not know."""
 
-from __future__ import annotations
-
 from envdoctor.knowledge.generations import generation
 from envdoctor.knowledge.questions import messages, platform_of
 from envdoctor.rules.rule import Facts, Finding, Pattern, finding

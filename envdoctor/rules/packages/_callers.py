@@ -13,6 +13,11 @@ _LAZY = Pattern(r"\bFailed to import (?P<name>[a-z_]\w{1,40})\.[\w.]{1,120} beca
 """transformers, trl and diffusers import their parts when they are asked for, and say of which part they speak."""
 
 
+def words(line: str) -> str:
+    """The error's own words, without the note of who raised it."""
+    return CALLER.sub("", line)
+
+
 def caller_of(line: str) -> str | None:
     """The distribution, as far as its module tells its name."""
     found = CALLER.search(line) or _LAZY.search(line)

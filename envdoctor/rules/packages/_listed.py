@@ -1,7 +1,5 @@
 """A module that is not found although the text shows its package installed: what builds, or runs, is another Python."""
 
-from __future__ import annotations
-
 from envdoctor.knowledge.names import distribution_of
 from envdoctor.knowledge.questions import circumstances, messages, normal
 from envdoctor.rules.packages._open import torchrun_s_python

@@ -1,11 +1,23 @@
-"""What the numbers in NumPy's own words tell of the two sides of its binary interface."""
-
-from __future__ import annotations
+"""What NumPy's own words, and the numbers in them, tell of the two sides of its binary interface."""
 
 from typing import NamedTuple
 
-from envdoctor.values.pattern import Pattern
+from envdoctor.knowledge.questions import errors_in, installed, messages, pairs, versions
+from envdoctor.rules.rule import Facts, Pattern, known
 
+_SAYS = (
+    "compiled using numpy 1",
+    "built for numpy 1",
+    "compiled for numpy 1",
+    "_array_api not found",
+    "numpy is not available",
+    "numpy not available",
+    "numpy.core.multiarray failed to import",
+    "numpy.dtype size changed",
+    "numpy.ndarray size changed",
+    "compiled against abi version",
+    "module compiled against api version",
+)
 _SIZES = Pattern(r"numpy\.(?P<what>dtype|ndarray) size changed.{0,60}Expected (?P<built>\d+)\D.{0,30}got (?P<here>\d+)")
 _INTERFACE = Pattern(
     r"against A[PB]I version (?P<built>0x[0-9a-f]{1,8})\b.{0,40}(?:is|numpy) (?P<here>0x[0-9a-f]{1,8})"
@@ -88,3 +100,34 @@ def read(said: str, lines: tuple[str, ...]) -> Reading:
         if _FOR_1.search(line):
             return _OF_1
     return _NO_BRIDGE if "not available" in said.lower() else _OPEN
+
+
+def release(facts: Facts) -> str | None:
+    return installed.version(facts, "numpy")
+
+
+def said(facts: Facts) -> str | None:
+    """The line of a report, or what torch found of it."""
+    torch = known(facts.torch)
+    return messages.line_with(facts, *_SAYS) or (torch.numpy if torch and torch.numpy else None)
+
+
+def has_a_row_of_its_own(facts: Facts, said: str) -> bool:
+    """NumPy's own compiled parts do not fit it: no other package is to blame, and a row says so."""
+    rows = errors_in(facts, said)
+    return any(row.kind == "numpy-abi" and row.beside for row in rows)
+
+
+def built_for_1(facts: Facts) -> dict[str, str]:
+    """The releases beside NumPy 2 that came before the first that fit it."""
+    numpy = release(facts)
+    if not numpy or not versions.at_least(numpy, "2.0"):
+        return {}
+    first, present = pairs.first_with_numpy_2(), installed.with_torch(facts)
+    return {name: version for name, version in present.items() if name in first and _before(version, first[name])}
+
+
+def _before(version: str, first: str) -> bool:
+    """Older than the first fitting release. Builds from source and of vendors ("2.3.0a0+...nv24.4") are not judged."""
+    label = versions.label(version) or ""
+    return versions.below(version, first) and (not label or label.startswith(("cu", "cpu", "rocm")))

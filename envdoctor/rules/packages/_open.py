@@ -1,7 +1,5 @@
 """What rows of errors leave open: torch's CUDA line, another Python, the program that lacks a module."""
 
-from __future__ import annotations
-
 from envdoctor.knowledge.installed_torch import line_is_guessed
 from envdoctor.knowledge.messages import everything
 from envdoctor.knowledge.programs import Program, program_of

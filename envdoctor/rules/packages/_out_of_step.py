@@ -1,8 +1,8 @@
 """What is behind a name that a package lacks, where no table tells of it, and what tells more."""
 
-from envdoctor.knowledge.questions import errors_in, is_package, versions
-from envdoctor.rules.packages._callers import caller_of
-from envdoctor.rules.rule import Facts, Pattern
+from envdoctor.knowledge.questions import is_package
+from envdoctor.rules.packages._missed import SEARCHED, Missed
+from envdoctor.rules.rule import Facts, Pattern, known, remedies, shell, versions
 
 _ASKED = Pattern(
     r"(?:module '(?P<module>[\w.]{1,120})' has no attribute|cannot import name) '?(?P<what>\w{1,80})"
@@ -20,7 +20,45 @@ def pinned_by(package: str) -> str:
     return _PINNERS.get(package, "")
 
 
-def is_private(line: str, name: str) -> bool:
+def way_out(facts: Facts, missed: Missed) -> tuple[str, ...]:
+    """What helps where nobody knows when the name came or went: a sentence and commands."""
+    name, version, caller = missed.name, missed.version, missed.caller
+    if missed.is_new:
+        return _to_the_newest(facts, name, caller)
+    mixed = f" If {name} {version} has it, files of two releases are mixed, or Python was not started anew."
+    tail = mixed if version else ""
+    if caller:
+        text, again = _to_the_same_time(name, caller, private=_is_private(missed.line, name))
+        return text + tail, remedies.upgrade(*again)
+    if version is None and "No module named" in missed.line and name not in SEARCHED:
+        look = f"python -c 'import {name.replace('-', '_')} as one; print(one.__file__, one.__path__)'"
+        return _WHICH_PACKAGE.format(name=name), look if shell.harmless(look) else ""
+    if version is None and f"module '{name}' has no" in missed.line:
+        return (_WHICH_FILE.format(what=missed.what),)
+    return (f"Bring the code and {name} to the same time: look up in which release {name} has {missed.what}.{tail}",)
+
+
+_WHICH_PACKAGE = (
+    "See which {name} is imported (its __file__): a package of that name from the index is not always the project's "
+    "own, and another release, or a folder beside the script, may lack the part. Remove it, and install the {name} "
+    "that the program's page or requirements name."
+)
+_WHICH_FILE = (
+    "See which file is imported (its __file__): a file or folder of that name where you start hides the package; if it "
+    "is the package, take a release that has {what}."
+)
+
+
+def _to_the_newest(facts: Facts, name: str, caller: str | None) -> tuple[str, ...]:
+    interpreter = known(facts.interpreter)
+    old = interpreter is not None and versions.below(interpreter.version, "3.10")
+    both = f", and {caller} with it" if caller else ""
+    python = ", in a newer Python: its latest releases are for 3.10 and later" if old else ""
+    text = f"{name} is older than this part of it: upgrade it{both}{python}."
+    return text, "uv venv --python 3.12 .venv" if old else "", remedies.upgrade(*filter(None, (caller, name)))
+
+
+def _is_private(line: str, name: str) -> bool:
     """Is a part asked for that a package has for itself alone (its name begins with an underscore)?"""
     found = _ASKED.search(line)
     if found is None or name in _MADE_WITH_OTHERS:
@@ -28,7 +66,7 @@ def is_private(line: str, name: str) -> bool:
     return any(_PRIVATE.search(part) for part in (found["module"], found["place"], found["what"]) if part)
 
 
-def to_the_same_time(name: str, caller: str, *, private: bool) -> tuple[str, tuple[str, ...]]:
+def _to_the_same_time(name: str, caller: str, *, private: bool) -> tuple[str, tuple[str, ...]]:
     """How a caller and what it calls come to one time, and what of it pip would upgrade: a project that was cloned has
     no release on an index, or another one's of that name."""
     newest = f"the newest {caller}" if is_package(caller) else f"the newest sources of {caller}, where it was cloned"
@@ -41,18 +79,19 @@ def to_the_same_time(name: str, caller: str, *, private: bool) -> tuple[str, tup
     return f"Bring {caller} and {name} to the same time: the releases that {caller} pins, or {newest}.", ()
 
 
-def behind(name: str, caller: str | None, version: str | None, line: str, *, new: bool) -> str:
+def behind(missed: Missed) -> str:
     """What is behind a name that is in no table, in most cases."""
-    if new:
+    name, caller, line = missed.name, missed.caller, missed.line
+    if missed.is_new:
         return f"{name} is older than this part of it"
     if "No module named" in line:
         return (
             f"{name} is of another release than its caller was written for, is not whole (a part that has to be built "
             "or installed apart), or a folder or another package of that name is imported in its place"
         )
-    if caller is None and version is None and f"module '{name}' has no" in line:
+    if caller is None and missed.version is None and f"module '{name}' has no" in line:
         return f"a file or folder of that name hides {name}, or it is of another release than the code was written for"
-    if caller and caller != name and is_private(line, name):
+    if caller and _is_private(line, name):
         return (
             f"{name} is too new for {caller} (what begins with an underscore changes without notice, and who uses it "
             f"is of an earlier time), {name} is older than {caller}, or its files are of two releases"
@@ -67,11 +106,3 @@ def breaks(facts: Facts, cure: str) -> str:
     dropped = (key.split() for key in facts.remarks if key.startswith(f"import that {name} "))
     gone = next((key[3] for key in dropped if release and not versions.below(release, key[3])), "")
     return facts.remarks[f"import that {name} {gone} dropped"] if gone else ""
-
-
-def is_decided(facts: Facts, line: str, name: str) -> bool:
-    """Does a row speak of the line because of what stands around it (a fork that took the package's name), or of this
-    very package? It knows more than the name tells."""
-    rows = [row for row in errors_in(facts, line) if not row.weak]
-    torn = caller_of(line) == name  # a release that asks itself for what it lacks
-    return any(row.beside or (row.subject == name and not torn) for row in rows)

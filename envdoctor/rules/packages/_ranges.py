@@ -1,8 +1,6 @@
 """The releases that a text asks for: from one on, but not into those that broke what it is written for; and one range
 for all its errors, where they were met with several releases."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from functools import reduce

@@ -1,23 +1,28 @@
 """From a row of the defects' tables to a finding: one shape for broken and for slow releases."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from envdoctor.knowledge.broken import KnownRelease, releases
-from envdoctor.knowledge.questions import line_of, platform_of, torch_cuda, versions
-from envdoctor.rules.finding import Finding, Findings, Severity
-from envdoctor.rules.rule import Facts, Packages, Pattern, Target, known, likely_capabilities, remedies
+from envdoctor.knowledge.questions import installed, line_of, platform_of, torch_cuda, versions
+from envdoctor.rules.rule import (
+    Facts,
+    Findings,
+    Packages,
+    Pattern,
+    Severity,
+    Target,
+    finding,
+    known,
+    likely_capabilities,
+    remedies,
+)
 
 _SLOW = Pattern(r"(?i)\b(?:slow|slower|slowness|times as long|takes longer|\d+ ?x longer)\b")
 
 
 def release_findings(kind: Literal["broken", "slow"], facts: Facts, target: Target) -> Findings:
     """One finding for each row whose release is installed; its severity says whether the rest holds too."""
-    packages, torch = known(facts.packages), known(facts.torch)
-    present = {each.name: each.version for each in packages.distributions} if packages else {}
-    if torch:
-        present["torch"] = torch.version
+    packages, present = known(facts.packages), installed.with_torch(facts)
     if (interpreter := known(facts.interpreter)) is not None:
         present["python"] = interpreter.version
     for row in releases(kind, present):
@@ -33,17 +38,15 @@ def release_findings(kind: Literal["broken", "slow"], facts: Facts, target: Targ
         word = row.severity if full else row.otherwise
         if word == "none":
             continue
-        locked = remedies.locked_pins(target, packages, row.package)
-        yield Finding(
+        yield finding(
             kind="known-broken-version" if kind == "broken" else "known-slow-version",
             subject=row.package,
             actual=version,
             expected=row.instead,
             message=f"{row.package} {version}: {row.what}.",
-            remedy=remedies.choose(target, locked, row.advice, _command(row)),
+            fix=remedies.from_lock(facts, target, row.package, row.advice, _command(row)),
             severity=Severity[word.upper()],
             source=row.source,
-            repair=locked,
             explains=("host/complained-of",) if full and row.symptom else (),
         )
 

@@ -1,7 +1,5 @@
 """The C++ ABI of a symbol that a compiled extension does not find: which of the two it is, and what has the other."""
 
-from __future__ import annotations
-
 from envdoctor.knowledge.questions import circumstances, extensions, has_new_strings, versions
 from envdoctor.rules.rule import Facts
 from envdoctor.values.frozen import frozen
@@ -21,13 +19,13 @@ class Strings:
     advice: tuple[str, ...] = ()
 
 
-def of(facts: Facts, name: str, version: str | None, reason: str) -> Strings | None:
-    """None where the symbol has no string in it, or the extension was compiled here against this torch."""
+def of(facts: Facts, name: str, version: str | None, reason: str) -> Strings:
+    """Nothing where the symbol has no string in it, or the extension was compiled here against this torch."""
     if "C++ ABI, torch the other" in reason:  # what both say of themselves, which needs no symbol
         return Strings(proved="", advice=_other_file(facts, name, version, "the new" in reason))
     new = has_new_strings(reason) if "undefined symbol" in reason else None
     if new is None:
-        return None
+        return Strings(proved="")
     torch = extensions.build_of_torch(facts)
     kind, other = ("new", "old") if new else ("old", "new")
     proved = f" The symbol takes the {kind} C++ ABI's std::string"

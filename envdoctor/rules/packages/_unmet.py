@@ -1,4 +1,11 @@
-from envdoctor.rules.rule import Pattern
+"""Which requirements an installer, or a library that checks for itself, found not to be met, or not together."""
+
+import re
+from collections.abc import Iterator
+
+from envdoctor.knowledge.questions import normal, requirements
+from envdoctor.rules.rule import Facts, Pattern, versions
+from envdoctor.values.frozen import frozen
 
 _ONE = r"(?P<one>[A-Za-z][\w.-]{0,80}) \d[\w.+!-]{0,80}:? (?:requires|needs|has requirement) "
 _WANTED = r"(?P<wanted>[A-Za-z][\w.-]{0,80}(?:\[[\w,-]{1,80}\])? ?\(?[<>=!~]=?[^ ]{1,200})"
@@ -12,5 +19,68 @@ LINES = (
     # uv: "The package `a` requires `b<2`, but `2.1` is installed"
     Pattern(r"package `(?P<one>[^`]+)` requires `(?P<wanted>[^`]+)`"),
 )
-"""Which requirement an installer, or a library that checks for itself, found not to be met: ``one`` asks, ``wanted`` is
-the requirement."""
+"""``one`` asks, ``wanted`` is the requirement."""
+_USER = Pattern(
+    r"\bThe user requested (?:\(constraint\) )?(?P<wanted>[A-Za-z][\w.-]{0,80} ?[<>=!~]=?[^ ,]{1,80}"
+    r"(?:(?:, ?| and )[<>=!~]=?[^ ;,]{1,60}){0,8})"
+)
+_DEPENDS = Pattern(
+    r"(?<![\w.+-])(?P<one>[A-Za-z][\w.-]{0,80}?)(?:\[[\w,-]{1,80}\])? (?P<version>\d[\w.+!-]{0,60}) depends on "
+    r"(?P<wanted>[A-Za-z][\w.-]{0,80}(?:\[[\w,-]{1,80}\])? ?[<>=!~]=?[^ ;,]{1,60}"
+    r"(?:(?:, ?| and )[<>=!~]=?[^ ;,]{1,60}){0,8})"
+)
+
+
+@frozen
+class Demand:
+    """What a release of a package asks for, in pip's list below "The conflict is caused by"."""
+
+    name: str
+    version: str
+    wanted: requirements.Wanted
+
+    @property
+    def needs(self) -> str:
+        return f"{self.wanted.name}{self.wanted.specifier}"
+
+
+def listed(facts: Facts) -> Iterator[Demand]:
+    for line in facts.messages:
+        found = _DEPENDS.search(line.strip(" -"))
+        if found and (wanted := _bounds(found["wanted"])):
+            yield Demand(name=normal(found["one"]), version=found["version"], wanted=wanted)
+
+
+def is_listed(line: str) -> bool:
+    return _DEPENDS.search(line.strip(" -")) is not None
+
+
+def asked_by_the_user(facts: Facts) -> list[requirements.Wanted]:
+    found = (_USER.search(line) for line in facts.messages)
+    return [one for each in found if each and (one := _bounds(each["wanted"]))]
+
+
+def is_of_a_list(facts: Facts) -> bool:
+    """Does pip list who asks for what?"""
+    heads = ("The conflict is caused by", "ResolutionImpossible")
+    return any(head in text for text in facts.messages for head in heads) or any(map(_USER.search, facts.messages))
+
+
+def _bounds(text: str) -> requirements.Wanted | None:
+    """pip writes the last of several bounds behind "and"."""
+    return requirements.read(text.rstrip(").,").replace(" and ", ",").replace(", ", ","))
+
+
+def exact(specifier: str) -> str | None:
+    found = re.fullmatch(r"==(\d[\w.+]*)", specifier)
+    return found[1] if found else None
+
+
+def are_apart(asked: str, needed: str) -> bool:
+    """Does no release meet both? What both take holds the highest of the lower bounds, or what comes next to it."""
+    bounds = [bound.rstrip(".") for bound in re.findall(r"(?<![\w.+])\d[\w.+]*", f"{asked},{needed}")]
+    for each in ("0", *bounds, *(f"{bound}.0.0.1" for bound in bounds if "+" not in bound)):
+        one, other = versions.within(each, asked), versions.within(each, needed)
+        if one is not False and other is not False:
+            return False
+    return True

@@ -1,7 +1,5 @@
 """What xformers prints of itself where its kernels do not load: for which torch, CUDA and Python it was built."""
 
-from __future__ import annotations
-
 import re
 
 from envdoctor.knowledge.circumstances import XFORMERS_PYTHON
@@ -26,6 +24,17 @@ class BuiltFor:
     differs: tuple[str, ...]
     torch: str
     python: str
+
+    @property
+    def meaning(self) -> str:
+        what = f"The kernels of xformers do not load: it was built for {self.text}"
+        if self.differs:
+            return f"{what}; what differs here: {', '.join(self.differs)}."
+        return f"{what}, and here are releases of the same numbers."
+
+    @property
+    def usually(self) -> str:
+        return "" if self.differs else _SAME_NUMBERS
 
     def advice(self, facts: Facts) -> tuple[str, ...]:
         """A sentence, what to install so that xformers fits and torch stays as it is, and what to type instead."""
@@ -55,7 +64,17 @@ class BuiltFor:
         return text, command if made else from_source, "python -m pip uninstall -y xformers"
 
 
-def built_for(facts: Facts) -> BuiltFor | None:
+_SAME_NUMBERS = (
+    "torch's CUDA line or build is another, or a library that the kernels need does not load (CUDA's, Visual C++'s "
+    "runtime)"
+)
+_KERNELS = Pattern(r"xFormers (?:was built for|can'?t load)|with (?:CUDA|HIP) \w{1,12}\S{0,12} \(you have")
+
+
+def built_for(facts: Facts, line: str) -> BuiltFor | None:
+    """What the text says of it, where this line is of its kernels."""
+    if _KERNELS.search(line) is None:
+        return None
     texts = everything(facts)
     said = next((found for text in texts if (found := _TORCH.search(text))), None)
     if said is None:

@@ -1,8 +1,6 @@
-from envdoctor.knowledge.asking import Ask
-from envdoctor.knowledge.questions import ask_of, errors_in, is_log_line, versions
-from envdoctor.rules.packages._callers import CALLER
-from envdoctor.rules.packages._unmet import LINES
-from envdoctor.rules.rule import ERROR, Facts, Finding, Findings, Pattern, Skip, Target, finding, known, remedies, rule
+from envdoctor.knowledge.questions import Ask, ask_of, errors_in, installed, is_log_line, versions
+from envdoctor.rules.packages import _callers, _unmet
+from envdoctor.rules.rule import ERROR, Facts, Finding, Findings, Pattern, Target, error_lines, finding, remedies, rule
 
 _NO_BRIDGE = Pattern(r"(?i:numpy is not available)")
 _UNLIKE = Pattern(r"(?i:were compiled with different CUDA)")
@@ -17,18 +15,15 @@ def asked_for(facts: Facts, target: Target) -> Findings:
     Fix: install what it names into the Python that runs.
     Source: https://packaging.python.org/en/latest/tutorials/installing-packages/
     """
-    if not facts.messages:
-        raise Skip("the report has no error lines")
-    packages = known(facts.packages)
     told: set[str] = set()
-    for line in facts.messages:
+    for line in error_lines(facts):
         ask = None if is_log_line(line) else ask_of(line)
         if ask is None or ask.spoken in told or _is_told(facts, line):
             continue
-        version = packages.version(ask.package) if packages and ask.package else None
+        version = installed.version(facts, ask.package)
         if ask.module:
             told.add(ask.spoken)
-            yield _not_imported(target, facts, ask, line, version)
+            yield _not_imported(facts, target, ask, line, version)
             continue
         if version is not None and not (ask.newer and not ask.specifier) and versions.within(version, ask.specifier):
             continue  # it is there: what was asked for has been installed since, or something else ails it
@@ -42,57 +37,56 @@ def _is_told(facts: Facts, line: str) -> bool:
         return True  # packages/numpy-abi: a NumPy that is there may be the wrong one
     if _UNLIKE.search(line):
         return True  # packages/torch-pair: both are there
-    return any(pattern.search(line) for pattern in LINES) or any(errors_in(facts, line))
+    return any(pattern.search(line) for pattern in _unmet.LINES) or any(errors_in(facts, line))
 
 
-def _not_imported(target: Target, facts: Facts, ask: Ask, line: str, version: str | None) -> Finding:
+def _not_imported(facts: Facts, target: Target, ask: Ask, line: str, version: str | None) -> Finding:
     """Libraries that can do without a package import it where it is found, and fail where they use it all the same."""
     name = ask.package or ask.module
-    locked = remedies.locked_pins(target, known(facts.packages), ask.package) if ask.package else ()
     how = f"install {name}" if ask.package else f"install {name} as its project says (no index has it)"
+    text = f"Import {ask.module} by itself, which says what is wrong with it; then {how}, for the torch that is here."
+    command = remedies.install(ask.package) if ask.package and not version else ""
     return finding(
         subject=name,
         title="A package is used where it was not imported",
         actual=f"{version or ''} not imported".strip(),
         kind="extension-binary-missing" if version else "package-missing",
-        message=f"{ask.module} is used where it was not imported: {CALLER.sub('', line)}",
+        message=f"{ask.module} is used where it was not imported: {_callers.words(line)}",
         usually="it is not installed or does not load, which its caller passed over; else the code lacks the import",
-        fix=remedies.choose(
-            target,
-            locked,
-            f"Import {ask.module} by itself, which says what is wrong with it; then {how}, for the torch that is here.",
-            f"python -c 'import {ask.module}'",
-            remedies.install(ask.package) if ask.package and not version else "",
-        ),
-        repair=locked,
+        fix=remedies.from_lock(facts, target, ask.package, text, f"python -c 'import {ask.module}'", command),
     )
 
 
 def _finding(facts: Facts, target: Target, ask: Ask, line: str, version: str | None) -> Finding:
-    name = ask.package or ask.spoken
-    wanted = ask.requirement
-    locked = remedies.locked_pins(target, known(facts.packages), ask.package) if ask.package else ()
-    command = ""
-    if not ask.package:
-        fix = f"No index has {name} under a name of its own: install it as its project says."
-    elif ask.package == "torch" and ask.newer:
-        newer = wanted if ask.specifier else "a newer torch"
-        fix = f"Install {newer}, and the torchvision and torchaudio that go with it."
-        command = remedies.upgrade("torch", "torchvision", "torchaudio")
-    elif ask.package == "torch":
-        fix = "Activate the environment that has torch, or install it there: uv takes the build that fits the driver."
-        command = "uv pip install --torch-backend=auto torch"
-    else:
-        fix = f"Install {wanted} into the very Python that runs this (in a notebook restart the runtime after it)."
-        command = remedies.install(wanted) if ask.specifier or ask.extras else remedies.upgrade(ask.package)
-    said = CALLER.sub("", line)
+    name, explains = ask.package or ask.spoken, (f"packages/known-symptoms {ask.package}", "packages/import-mismatch")
+    fix = remedies.from_lock(facts, target, ask.package, *_advice(ask, name))
+    said, actual = f"{name} is asked for: {_callers.words(line)}", version or "not found"
+    if ask.newer:
+        said, actual = f"Another release of {said}", version or "another release"
     return finding(
         subject=name,
-        actual=version or ("another release" if ask.newer else "not found"),
-        expected=wanted if ask.specifier else "",
+        actual=actual,
+        expected=ask.requirement if ask.specifier else "",
         kind="package-conflict" if ask.newer else "package-missing",
-        message=f"Another release of {name} is asked for: {said}" if ask.newer else f"{name} is asked for: {said}",
-        fix=remedies.choose(target, locked, fix, command),
-        repair=locked,
-        explains=(f"packages/known-symptoms {ask.package}", "packages/import-mismatch"),
+        message=said,
+        fix=fix,
+        explains=explains,
     )
+
+
+def _advice(ask: Ask, name: str) -> tuple[str, ...]:
+    """A sentence, and what to install."""
+    if not ask.package:
+        return (f"No index has {name} under a name of its own: install it as its project says.",)
+    if ask.package == "torch" and ask.newer:
+        newer = ask.requirement if ask.specifier else "a newer torch"
+        text = f"Install {newer}, and the torchvision and torchaudio that go with it."
+        return text, remedies.upgrade("torch", "torchvision", "torchaudio")
+    if ask.package == "torch":
+        text = "Activate the environment that has torch, or install it there: uv takes the build that fits the driver."
+        return text, "uv pip install --torch-backend=auto torch"
+    text = (
+        f"Install {ask.requirement} into the very Python that runs this (in a notebook restart the runtime after it)."
+    )
+    exact = ask.specifier or ask.extras
+    return text, remedies.install(ask.requirement) if exact else remedies.upgrade(ask.package)

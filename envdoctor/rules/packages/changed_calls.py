@@ -1,10 +1,6 @@
-from collections.abc import Iterator
-
-from envdoctor.knowledge.questions import errors_in, names, symptoms
-from envdoctor.rules.finding import Finding
-from envdoctor.rules.packages._callers import CALLER, caller_of, is_seen
-from envdoctor.rules.packages._ranges import from_release, range_of_all, rows_of_unnamed
-from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Pattern, Skip, Target, finding, known, remedies, rule
+from envdoctor.knowledge.questions import errors_in, installed, names, symptoms
+from envdoctor.rules.packages import _callers, _ranges
+from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Pattern, Target, error_lines, finding, remedies, rule
 
 _MEMBER = Pattern(
     r"(?:'(?P<owner>[A-Z]\w{1,80})' object|type object '(?P<type>[A-Z]\w{1,80})') has no attribute '(?P<what>\w{2,80})'"
@@ -26,18 +22,16 @@ def changed_calls(facts: Facts, target: Target) -> Findings:
     Fix: the releases that have it, or the code of today's.
     Source: https://docs.python.org/3/library/exceptions.html#AttributeError
     """
-    if not facts.messages:
-        raise Skip("the report has no error lines")
     told: set[tuple[str, str]] = set()
-    for line in facts.messages:
-        rows = tuple(_rows(line, facts))
+    for line in error_lines(facts):
+        rows = _rows(line, facts)
         told_of = _is_told(facts, line)
         if told_of and _UNNAMED.search(line):
             continue  # of a call whose class nobody names a row that knows what stands beside it knows more
         seen = [
             row
             for row in rows
-            if is_seen(row.package, facts, line)
+            if _callers.is_seen(row.package, facts, line)
             or _is_its_own(row)
             or (_is_singular(row) and not told_of and not _is_anothers(row, facts, line))
         ]
@@ -45,43 +39,31 @@ def changed_calls(facts: Facts, target: Target) -> Findings:
         if len({row.package for row in concerned}) != 1:
             continue  # classes of one name in several libraries, of which none is seen
         row = concerned[0]
-        version = _version(facts, row.package)
+        version = next(filter(None, (installed.version(facts, name) for name in names.shown_as(row.package))), None)
         if (row.name, row.argument) in told or (row.package, "") in told:
             continue
         if not row.argument and row.direction == "added" and seen and _is_there(row, version, line):
             told.add((row.name, row.argument))
-            yield _older_object(row, version, line)
+            yield from _older_object(row, version, line)
             continue
         if not row.fits(version) or (not seen and told_of):
             continue
         told.add((row.name, row.argument))
-        whole, others = range_of_all(facts, row)
+        whole, others = _ranges.range_of_all(facts, row)
         if whole:
             told.add((row.package, ""))  # one range serves all
-        what = f"the argument {row.argument} of {row.name}" if row.argument else row.name
         doubt = "" if seen else f"Most often {row.package} is meant, {_how_known(row, facts)}: "
-        use = whole or row.pin or from_release(facts, row.package, row.release)
-        packages = known(facts.packages)
-        locked = remedies.locked_pins(target, packages, row.package)
+        use = whole or row.pin or _ranges.from_release(facts, row.package, row.release)
+        command = remedies.install_releases(row.package, use, facts)
         yield finding(
             subject=row.package,
             actual=version or "of unknown version",
             expected=use,
             severity=None if seen else WARNING,
             certain=bool(seen or whole),
-            message=f"{doubt}{_meaning(row, what, version)}: {CALLER.sub('', line)}",
-            fix=remedies.choose(
-                target, locked, _advice(row, use, others), remedies.install_releases(row.package, use, packages)
-            ),
-            repair=locked,
-            explains=(
-                "packages/known-symptoms",
-                "packages/import-mismatch",
-                f"packages/asked-for {row.package}",
-                "packages/known-errors __init__",
-                "packages/known-errors trl",
-                f"packages/known-errors {row.package}",
-            ),
+            message=f"{doubt}{_meaning(row, version)}: {_callers.words(line)}",
+            fix=remedies.from_lock(facts, target, row.package, _advice(row, use, others), command),
+            explains=(*_EXPLAINED, f"packages/asked-for {row.package}", f"packages/known-errors {row.package}"),
             source=row.source,
         )
 
@@ -99,41 +81,51 @@ def _is_told(facts: Facts, line: str) -> bool:
     return any(not row.weak for row in errors_in(facts, line))
 
 
-def _rows(line: str, facts: Facts) -> Iterator[names.Name]:
+def _rows(line: str, facts: Facts) -> tuple[names.Name, ...]:
     if (member := _MEMBER.search(line)) is not None:
-        yield from names.of_member(member["owner"] or member["type"], member["what"])
-        return
+        return tuple(names.of_member(member["owner"] or member["type"], member["what"]))
     called = _ARGUMENT.search(line)
     if called is not None and called["callee"] == "__init__":
-        yield from rows_of_unnamed(called["what"], facts)
-        return
+        return tuple(_ranges.rows_of_unnamed(called["what"], facts))
     if called is None or called["callee"] in _COMMON or any(names.of_argument(called["callee"], called["what"])):
-        return  # of the last, known-symptoms knows more
-    yield from names.of_call(called["callee"], called["what"])
+        return ()  # of the last, known-symptoms knows more
+    return tuple(names.of_call(called["callee"], called["what"]))
 
 
 def _is_there(row: names.Name, version: str | None, line: str) -> bool:
     """Does the class of the installed release have it: by its version, or as its own code asks for it?"""
     own = set(names.shown_as(row.package))
-    return not row.fits(version) if version else caller_of(line) in own
+    return not row.fits(version) if version else _callers.caller_of(line) in own
 
 
-def _older_object(row: names.Name, version: str | None, line: str) -> Finding:
-    return finding(
+def _older_object(row: names.Name, version: str | None, line: str) -> Findings:
+    found = f"{row.package} has {row.name} from {row.release} on, and what is installed has it"
+    yield finding(
         subject=row.package,
         actual=f"{version or 'a release'} that has {row.name}",
         expected="an object of this release",
         severity=WARNING,
-        message=f"{row.package} has {row.name} from {row.release} on, and what is installed has it: most often the "
-        "object was made by an earlier release and comes from a file (a pickle, a whole model that was saved): "
-        f"{CALLER.sub('', line)}",
+        message=f"{found}: {_FROM_A_FILE}: {_callers.words(line)}",
         fix=f"Read the file with the release that wrote it ({row.package}<{row.release}), or make the object anew.",
         explains=("packages/known-symptoms", "packages/known-errors transformers"),
         source=row.source,
     )
 
 
-def _meaning(row: names.Name, what: str, version: str | None) -> str:
+_FROM_A_FILE = (
+    "most often the object was made by an earlier release and comes from a file (a pickle, a whole model that was "
+    "saved)"
+)
+_EXPLAINED = (
+    "packages/known-symptoms",
+    "packages/import-mismatch",
+    "packages/known-errors __init__",
+    "packages/known-errors trl",
+)
+
+
+def _meaning(row: names.Name, version: str | None) -> str:
+    what = f"the argument {row.argument} of {row.name}" if row.argument else row.name
     if row.direction == "added":
         return f"{row.package} has {what} from {row.release} on"
     if row.since and not (version and not row.fits(row.since)):
@@ -173,7 +165,7 @@ def _is_anothers(row: names.Name, facts: Facts, line: str) -> bool:
     """Does the text show another library that has a class of this name, or is the line known of one?"""
     rivals = {rival for part in row.name.split(".") for rival in symptoms.rivals(part)} - {row.package}
     known_of = {one.package for one in symptoms.SYMPTOMS.among(rivals) if one.pattern.search(line)}
-    return bool(known_of) or any(is_seen(rival, facts, line) for rival in rivals)
+    return bool(known_of) or any(_callers.is_seen(rival, facts, line) for rival in rivals)
 
 
 _TWO_WORDS = Pattern(r"[A-Z]\w{0,80}?[a-z0-9]\w{0,80}?[A-Z]")
@@ -187,9 +179,3 @@ def _is_like_others(callee: str) -> bool:
         return False
     shared = symptoms.rivals(owner) or symptoms.is_everyday(owner) or not _TWO_WORDS.match(owner)
     return bool(shared) or method in _COMMON
-
-
-def _version(facts: Facts, package: str) -> str | None:
-    packages = known(facts.packages)
-    found = (packages.version(name) for name in names.shown_as(package)) if packages else ()
-    return next((version for version in found if version), None)

@@ -1,5 +1,5 @@
 from envdoctor.knowledge.questions import misfit_of, read_misfit
-from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Skip, finding, rule
+from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, error_lines, finding, rule
 
 
 @rule(ERROR, kind="script-wrong", subject="the checkpoint", expected="the names and sizes of the model")
@@ -11,9 +11,7 @@ def checkpoint_keys(facts: Facts) -> Findings:
     Fix: take the prefix off, or make the model as the one that was saved.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.load_state_dict
     """
-    if not facts.messages:
-        raise Skip("the report has no error lines")
-    misfit = misfit_of(facts.messages)
+    misfit = misfit_of(error_lines(facts))
     reading = read_misfit(misfit)
     if reading is None:
         return

@@ -1,5 +1,4 @@
-from envdoctor.knowledge.questions import versions
-from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, Target, finding, need, remedies, rule
+from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, Target, finding, need, remedies, rule, versions
 
 _PAIRS = {"pytorch": "torch", "torchvision": "torchvision", "torchaudio": "torchaudio", "numpy": "numpy"}
 
@@ -20,27 +19,18 @@ def conda_and_pip(facts: Facts, target: Target) -> Findings:
         if ours is None or theirs is None or theirs.installer == "conda":
             continue
         version, _, build = ours.partition(" ")
-        if (
-            "pypi" in build
-            or versions.same(versions.public(theirs.version), version)
-            or _same_sources(theirs.version, version)
-        ):
+        same = versions.same(versions.public(theirs.version), version) or _same_sources(theirs.version, version)
+        if same or "pypi" in build:
             continue
-        locked = remedies.locked_pins(target, packages, pip)
+        again = remedies.install(f"{pip}=={theirs.version}", options="--force-reinstall --no-deps")
+        by_hand = f"conda remove --force {conda}", again
         yield finding(
             subject=pip,
             actual=f"{version} by conda, {theirs.version} by {theirs.installer or 'pip'}",
             message=f"{pip} was installed twice over itself: {version} by conda and {theirs.version} by pip.",
-            fix=remedies.choose(
-                target,
-                locked,
-                "Remove conda's, then install pip's again.",
-                f"conda remove --force {conda}",
-                remedies.install(f"{pip}=={theirs.version}", options="--force-reinstall --no-deps"),
-            ),
+            fix=remedies.from_lock(facts, target, pip, "Remove conda's, then install pip's again.", *by_hand),
             # A report may list conda's packages of another environment than the one that pip looked at.
             severity=NOTE if facts.origin.kind == "pasted" else None,
-            repair=locked,
         )
 
 

@@ -1,7 +1,5 @@
-from envdoctor.knowledge.conda_channels import NO_CUDA_ON_MAC, home_of, name_in_conda, outside
-from envdoctor.knowledge.questions import messages, platform_of, versions
-from envdoctor.rules.rule import ERROR, WARNING, Facts, Finding, Findings, Pattern, Remedy, Skip, finding, rule
-from envdoctor.values import shell
+from envdoctor.knowledge.questions import conda_channels, messages, platform_of, versions
+from envdoctor.rules.rule import ERROR, WARNING, Facts, Finding, Findings, Pattern, error_lines, finding, rule, shell
 
 _LIST = Pattern(
     r"(?:ResolvePackageNotFound|PackagesNotFoundError): not in the channels: (?P<specs>.{1,1600}?)"
@@ -16,9 +14,10 @@ _LABEL = Pattern(r"(?P<name>[\w.-]+) ?== ?(?P<version>[\d.]+\+(?:cu\d{2,3}|cpu|r
 _VIRTUAL = Pattern(
     r"(?<![\w-])(?P<name>__(?:cuda|glibc|osx|win|unix|linux|archspec))\b(?: \D{0,4}(?P<version>\d+\.\d+))?"
 )
+_EXPLAINED = ("packages/known-errors conda", "packages/known-errors requirements")
 
 
-@rule(ERROR, kind="package-conflict", subject="conda")
+@rule(ERROR, kind="package-conflict", subject="conda", explains=_EXPLAINED)
 def conda_lacks(facts: Facts) -> Findings:
     """conda, mamba or pixi found a package, or a build of it, in none of the channels that were asked.
 
@@ -30,8 +29,7 @@ def conda_lacks(facts: Facts) -> Findings:
     Source: https://docs.conda.io/projects/conda/en/stable/user-guide/tasks/manage-environments.html
     https://docs.conda.io/projects/conda/en/stable/user-guide/tasks/manage-virtual.html https://pixi.sh/latest/
     """
-    if not facts.messages:
-        raise Skip("the report has no error lines")
+    error_lines(facts)
     listed, tree = messages.in_report(facts, _LIST), messages.in_report(facts, _TREE)
     said = listed or tree
     if said is None:
@@ -55,17 +53,23 @@ def conda_lacks(facts: Facts) -> Findings:
         yield _of_channels(facts, specs, asked, said.string, proven=True)
 
 
-def _finding(subject: str, message: str, said: str, remedy: Remedy, proven: bool = True, usually: str = "") -> Finding:
+def _finding(
+    subject: str,
+    text: str,
+    said: str,
+    fix: str,
+    run: str | tuple[str, ...] = (),
+    why: str = "",
+    proven: bool = True,
+) -> Finding:
+    severity = None if proven else WARNING
+    message = f"{text}: {said[:400]}"
     return finding(
-        subject=subject,
-        actual="not found",
-        severity=None if proven else WARNING,
-        certain=proven,
-        message=f"{message}: {said[:400]}",
-        usually=usually,
-        fix=remedy,
-        explains=("packages/known-errors conda", "packages/known-errors requirements"),
+        subject=subject, actual=_NONE, severity=severity, certain=proven, message=message, usually=why, fix=fix, run=run
     )
+
+
+_NONE = "not found"
 
 
 def _of_machine(name: str, version: str, said: str) -> Finding:
@@ -74,7 +78,7 @@ def _of_machine(name: str, version: str, said: str) -> Finding:
             f"What is asked for wants another system than the solver sees here ({name} stands for what the machine "
             "itself has)"
         )
-        return _finding(name, text, said, Remedy(text="Take a release or a build for this system, or a newer system."))
+        return _finding(name, text, said, "Take a release or a build for this system, or a newer system.")
     text = (
         "What is asked for wants a machine with NVIDIA's driver (the virtual package __cuda stands for it), and the "
         "solver sees none of that version here"
@@ -88,8 +92,7 @@ def _of_machine(name: str, version: str, said: str) -> Finding:
         "one, tell the solver which CUDA to assume; for a CPU take an environment without the demand "
         "(system-requirements of pixi, builds with cuda in their name)."
     )
-    remedy = Remedy(text=help_, commands=(f"export CONDA_OVERRIDE_CUDA={version}",))
-    return _finding(name, text, said, remedy, usually=usually)
+    return _finding(name, text, said, help_, f"export CONDA_OVERRIDE_CUDA={version}", usually)
 
 
 def _of_pip(specs: list[str], said: str) -> Finding:
@@ -101,15 +104,8 @@ def _of_pip(specs: list[str], said: str) -> Finding:
     pins = [f"{one['name']}=={one['version']}" for one in wanted]
     command = shell.with_requirements("python -m pip install", *pins)
     tail = f" --extra-index-url https://download.pytorch.org/whl/{label}"
-    return _finding(
-        wanted[0]["name"],
-        text,
-        said,
-        Remedy(
-            text="Install what was written for pip (a requirements.txt) with pip, within the activated environment.",
-            commands=(command and command + tail,),
-        ),
-    )
+    help_ = "Install what was written for pip (a requirements.txt) with pip, within the activated environment."
+    return _finding(wanted[0]["name"], text, said, help_, (command and command + tail,))
 
 
 def _of_builds(facts: Facts, said: str) -> Finding:
@@ -124,7 +120,7 @@ def _of_builds(facts: Facts, said: str) -> Finding:
         "Remove the builds, keep the versions of what the code itself uses, and drop what is for another system. Who "
         "writes the file exports it without: conda env export --no-builds, or --from-history."
     )
-    return _finding("builds", text, said, Remedy(text=help_, commands=(remove,) if posix else ()), usually=usually)
+    return _finding("builds", text, said, help_, (remove,) if posix else (), usually)
 
 
 _OTHER_MACHINE = Pattern(r"\b(?:linux[-_])?(?P<name>aarch64|arm64|ppc64le)\b|\b(?P<board>Raspberry ?Pi|Jetson)\b")
@@ -150,36 +146,31 @@ def _for_another_machine(machine: str, names: list[str], said: str, proven: bool
         "the list was written for x86-64: exact old pins of Python, torch and the CUDA toolkit have no builds for "
         f"{machine}, and a further channel adds none"
     )
-    drop = any(NO_CUDA_ON_MAC.fullmatch(name) for name in names)
+    drop = any(conda_channels.NO_CUDA_ON_MAC.fullmatch(name) for name in names)
     help_ = (
         f"Loosen the exact versions and take what conda-forge has for {machine}, or torch with pip (PyPI has wheels "
         "for aarch64; on a Jetson take NVIDIA's)"
         + ("; leave the CUDA toolkit out where there is no NVIDIA GPU, and compute on the CPU" if drop else "")
         + ". The list as it stands is one for a machine with x86-64."
     )
-    wanted = next((name for name in names if name not in ("python", "pip") and not NO_CUDA_ON_MAC.fullmatch(name)), "")
+    wanted = next(
+        (name for name in names if name not in ("python", "pip") and not conda_channels.NO_CUDA_ON_MAC.fullmatch(name)),
+        "",
+    )
     search = f"conda search -c conda-forge --subdir linux-{machine}"
     found = shell.with_names(search, wanted) if wanted else ""
-    return _finding(
-        names[0] if names else "conda",
-        text,
-        said,
-        Remedy(text=help_, commands=(found,) if found else ()),
-        proven,
-        usually,
-    )
+    name = names[0] if names else "conda"
+    return _finding(name, text, said, help_, (found,) if found else (), usually, proven)
 
 
-def _of_another_line(name: str, version: str) -> Remedy:
+def _of_another_line(name: str, version: str) -> str:
     if name == "pytorch-cuda" and versions.below(version, "11.6"):
-        text = (
+        return (
             f"Write cudatoolkit={version} in its place, with a pytorch of that time (1.12 or earlier) from the channel "
             "pytorch; or take a line that exists (pytorch-cuda=11.8, with the channels pytorch and nvidia) for a later "
             "one, or pip's wheels."
         )
-    else:
-        text = "Take a line that exists, or install torch with pip, whose wheels bring their own CUDA."
-    return Remedy(text=text)
+    return "Take a line that exists, or install torch with pip, whose wheels bring their own CUDA."
 
 
 _LACKING = (
@@ -190,25 +181,25 @@ _LACKING = (
 
 def _of_channels(facts: Facts, specs: list[str], asked: tuple[str, ...], said: str, proven: bool) -> Finding:
     names = [found["name"].lower() for spec in specs if (found := _NAME.match(spec))]
-    other = next(((name, known) for name in names if (known := name_in_conda(name))), None)
-    if any(NO_CUDA_ON_MAC.fullmatch(name) for name in names) and platform_of(facts).startswith("macos"):
-        name = next(name for name in names if NO_CUDA_ON_MAC.fullmatch(name))
+    other = next(((name, known) for name in names if (known := conda_channels.name_in_conda(name))), None)
+    if any(conda_channels.NO_CUDA_ON_MAC.fullmatch(name) for name in names) and platform_of(facts).startswith("macos"):
+        name = next(name for name in names if conda_channels.NO_CUDA_ON_MAC.fullmatch(name))
         text = f"{name} is asked for on macOS, for which there is no CUDA"
-        return _finding(
-            name, text, said, Remedy(text="Drop the CUDA packages from the list: torch for macOS uses Metal.")
-        )
+        return _finding(name, text, said, "Drop the CUDA packages from the list: torch for macOS uses Metal.")
     if other is not None:
         text = f"{other[0]} is PyPI's name; conda calls it {other[1]}"
         help_ = f"Write {other[1]}, or move it below pip: in the file, which pip then installs."
-        return _finding(other[0], text, said, Remedy(text=help_))
+        return _finding(other[0], text, said, help_)
     for one in specs:
-        if (asked_for := _EXACT.fullmatch(one)) and (why := outside(asked_for["name"], asked_for["version"])):
+        if (asked_for := _EXACT.fullmatch(one)) and (
+            why := conda_channels.outside(asked_for["name"], asked_for["version"])
+        ):
             return _finding(
                 asked_for["name"], why[0].upper() + why[1:], said, _of_another_line(**asked_for.groupdict())
             )
     if machine := _other_machine(facts):
         return _for_another_machine(machine, names, said, proven)
-    homes = {name: home for name in names if (home := home_of(name)) and home not in asked}
+    homes = {name: home for name in names if (home := conda_channels.home_of(name)) and home not in asked}
     if not homes:
         text = "None of the channels that were asked has this release for this system"
         help_ = (
@@ -217,7 +208,7 @@ def _of_channels(facts: Facts, specs: list[str], asked: tuple[str, ...], said: s
         )
         name = names[0] if names else "conda"
         search = shell.with_names("conda search -c conda-forge", name)
-        return _finding(name, text, said, Remedy(text=help_, commands=(search,)), proven, _LACKING)
+        return _finding(name, text, said, help_, (search,), _LACKING, proven)
     channels = list(dict.fromkeys(homes.values()))
     where = ", ".join(f"{name}: {home}" for name, home in list(homes.items())[:6])
     text = (
@@ -239,4 +230,4 @@ def _of_channels(facts: Facts, specs: list[str], asked: tuple[str, ...], said: s
         "not have the release either, loosen its version, or install it with pip."
     )
     run = tuple(f"conda config --append channels {channel}" for channel in channels)
-    return _finding(names[0], text, said, Remedy(text=help_, commands=run), proven, _LACKING)
+    return _finding(names[0], text, said, help_, run, _LACKING, proven)

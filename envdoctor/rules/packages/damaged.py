@@ -1,11 +1,6 @@
-from collections.abc import Sequence
-from itertools import groupby
+from envdoctor.rules.rule import ERROR, NOTE, DamagedFile, Facts, Findings, Skip, Target, finding, need, remedies, rule
 
-from envdoctor.facts.model import Damage, DamagedFile
-from envdoctor.locks.stack import by_name
-from envdoctor.rules.rule import ERROR, NOTE, Facts, Findings, Pin, Skip, Target, finding, need, remedies, rule
-
-_WORDS: dict[Damage, str] = {
+_WORDS: dict[str, str] = {
     "missing-file": "missing",
     "wrong-size": "of another size than installed",
     "wrong-hash": "altered",
@@ -18,7 +13,7 @@ _WORDS: dict[Damage, str] = {
     "escaping-record": "named by RECORD outside the environment",
     "version-disagrees": "of another version than the metadata says",
 }
-_BOOKKEEPING: frozenset[Damage] = frozenset({"no-record", "empty-record", "broken-record", "escaping-record"})
+_BOOKKEEPING = frozenset({"no-record", "empty-record", "broken-record", "escaping-record"})
 _HARMLESS_PARTS = frozenset({"test", "tests", "testing", "docs", "doc", "examples", "include", "licenses", "man"})
 _HARMLESS_ENDS = (".pyi", ".md", ".rst", ".txt", ".h", ".hpp", ".pyx", ".pxd", ".1", "LICENSE", "py.typed")
 
@@ -38,27 +33,21 @@ def damaged(facts: Facts, target: Target) -> Findings:
     packages = need(facts.packages)
     if packages.damage_checked == "none" and not packages.damaged:
         raise Skip("the files were not compared with RECORD")
-    pins = by_name(target.choice.pins) if target.choice else {}
-    relevant = [piece for piece in packages.damaged if piece.kind in _WORDS]
-    for name, group in groupby(sorted(relevant, key=lambda p: (p.distribution, p.path)), key=lambda p: p.distribution):
-        pieces = sorted(group, key=lambda piece: not _serious(piece))
-        version = packages.version(name)
-        pin = pins.get(name)
+    damaged: dict[str, list[DamagedFile]] = {}
+    for piece in sorted(packages.damaged, key=lambda piece: (piece.distribution, not _serious(piece), piece.path)):
+        if piece.kind in _WORDS:
+            damaged.setdefault(piece.distribution, []).append(piece)
+    for name, pieces in damaged.items():
+        version, pin, serious = packages.version(name), target.pin(name), _serious(pieces[0])
         wanted = pin.version if pin else version
         exact = f"{name}=={wanted}" if wanted else name
-        serious = any(_serious(piece) for piece in pieces)
-        text = f"Install {exact} again."
         by_hand = remedies.install(exact, options="--force-reinstall --no-deps")
-        repair = (Pin(name=name, version=pin.version),) if pin else ()
-        yield finding(
-            subject=name,
-            actual=_summary(pieces),
-            severity=None if serious else NOTE,
-            message=f"{name}{' ' + version if version else ''} is damaged: {_summary(pieces)}.",
-            fix=remedies.choose(target, repair, text, by_hand),
-            repair=repair,
-            explains=_consequences(name) if serious else (),
-        )
+        actual = _summary(pieces)
+        severity = None if serious else NOTE
+        message = f"{name}{' ' + version if version else ''} is damaged: {_summary(pieces)}."
+        fix = remedies.anew(target, name, f"Install {exact} again.", by_hand)
+        explains = _consequences(name) if serious else ()
+        yield finding(subject=name, actual=actual, severity=severity, message=message, fix=fix, explains=explains)
 
 
 def _serious(piece: DamagedFile) -> bool:
@@ -72,7 +61,7 @@ def _serious(piece: DamagedFile) -> bool:
     return not (_HARMLESS_PARTS & set(folders[:-1]) or folders[-1].endswith(_HARMLESS_ENDS))
 
 
-def _summary(pieces: Sequence[DamagedFile]) -> str:
+def _summary(pieces: list[DamagedFile]) -> str:
     first = f"{pieces[0].path} is {_WORDS[pieces[0].kind]}"
     if pieces[0].detail:
         first += f" ({pieces[0].detail})"

@@ -1,7 +1,4 @@
-from collections import defaultdict
-
-from envdoctor.locks.stack import by_name
-from envdoctor.rules.rule import ERROR, NOTE, Facts, Findings, Pin, Remedy, Target, finding, need, remedies, rule
+from envdoctor.rules.rule import ERROR, NOTE, Facts, Findings, Pin, Target, finding, need, remedies, rule
 
 
 @rule(ERROR, kind="package-damaged", expected="one version, recorded once")
@@ -16,33 +13,26 @@ def duplicates(facts: Facts, target: Target) -> Findings:
     https://github.com/pypa/pip/issues/9101
     """
     packages = need(facts.packages)
-    pins = by_name(target.choice.pins) if target.choice else {}
-    seen: dict[str, list[tuple[str, str | None]]] = defaultdict(list)
+    seen: dict[str, list[tuple[str, str | None]]] = {}
     for distribution in packages.distributions:
-        seen[distribution.name].append((distribution.version, distribution.location))
+        seen.setdefault(distribution.name, []).append((distribution.version, distribution.location))
     for piece in packages.damaged:
-        if piece.kind == "duplicate" and len(seen[piece.distribution]) < 2:
-            seen[piece.distribution].append((piece.detail or piece.path, None))
+        if piece.kind == "duplicate" and len(seen.get(piece.distribution, ())) < 2:
+            seen.setdefault(piece.distribution, []).append((piece.detail or piece.path, None))
     for name, places in sorted(seen.items()):
         if len(places) < 2:
             continue
         locations = [location for _, location in places]
         apart = None not in locations and len(set(locations)) == len(locations)
         versions = ", ".join(dict.fromkeys(version for version, _ in places))
-        pin = pins.get(name)
-        text = f"Install {name} again." if not apart else f"Remove the {name} that is not meant."
-        by_hand = (
-            remedies.uninstall(name),
-            remedies.install(f"{name}=={pin.version if pin else places[0][0]}"),
-        )
+        pin = target.pin(name)
+        pins = (Pin(name=name, version=pin.version),) if pin and not apart else ()
+        text = f"Remove the {name} that is not meant." if apart else f"Install {name} again."
+        again = remedies.install(f"{name}=={pin.version if pin else places[0][0]}")
+        severity = NOTE if apart else None
+        message = f"{name} is recorded {len(places)} times: {versions}."
+        fix = remedies.choose(target, pins, text, remedies.uninstall(name), again)
+        explains = () if apart else (f"packages/pinned-versions {name}", f"packages/damaged {name}")
         yield finding(
-            subject=name,
-            actual=versions,
-            severity=NOTE if apart else None,
-            message=f"{name} is recorded {len(places)} times: {versions}.",
-            fix=remedies.repair(target, text, *by_hand)
-            if pin and not apart
-            else Remedy(text=text, commands=tuple(filter(None, by_hand))),
-            repair=(Pin(name=name, version=pin.version),) if pin and not apart else (),
-            explains=() if apart else (f"packages/pinned-versions {name}", f"packages/damaged {name}"),
+            subject=name, actual=versions, severity=severity, message=message, fix=fix, repair=pins, explains=explains
         )

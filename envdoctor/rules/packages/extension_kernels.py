@@ -1,8 +1,6 @@
-from envdoctor.knowledge.installed_torch import torch_build
-from envdoctor.knowledge.questions import capability_of, circumstances, code_for, extensions, messages
-from envdoctor.rules.packages._callers import CALLER
-from envdoctor.rules.rule import ERROR, Facts, Findings, Pattern, Skip, Target, finding, known, remedies, rule
-from envdoctor.values import shell
+from envdoctor.knowledge.questions import capability_of, circumstances, code_for, extensions, torch_build
+from envdoctor.rules.packages import _callers
+from envdoctor.rules.rule import ERROR, Facts, Findings, Pattern, Skip, finding, known, messages, rule, shell
 
 _SAYS = (
     Pattern(r"no kernel image is available for execution on the device"),
@@ -20,7 +18,7 @@ _SCRIPTS = (
 
 
 @rule(ERROR, kind="extension-binary-missing")
-def extension_kernels(facts: Facts, target: Target) -> Findings:
+def extension_kernels(facts: Facts) -> Findings:
     """torch has kernels for this GPU, and a compiled extension has none.
 
     Why: "no kernel image is available" comes from whatever launches the kernel. Where torch's own build covers the
@@ -38,35 +36,27 @@ def extension_kernels(facts: Facts, target: Target) -> Findings:
     # What PTX alone would cover may be torch's own failure: `torch/no-kernels` judges that.
     kernels = tuple(one for one in kernels if not one.startswith("compute_"))
     line = build.cuda if build else None
-    numbers = [
-        number for gpu in (gpus.devices if gpus else ()) if (number := gpu.capability or capability_of(gpu.name))
-    ]
-    numbers = numbers or list(torch.capabilities if torch else ())
+    seen = (gpu.capability or capability_of(gpu.name) for gpu in (gpus.devices if gpus else ()))
+    numbers = list(filter(None, seen)) or list(torch.capabilities if torch else ())
     if not kernels or not numbers or not all(code_for(kernels, number, line) for number in numbers):
         return
     present = [d.name for d in packages.distributions if d.name in _COMPILED] if packages else []
-    name = extensions.extension_named(CALLER.sub(r" \g<name>", said.string), present)
+    name = extensions.extension_named(_callers.CALLER.sub(r" \g<name>", said.string), present)
     named = name is not None
     name = name or (present[0] if len(present) == 1 else None)
     if name is None and not present and facts.origin.kind != "pasted":
         return
     subject = name or " or ".join(present) or "a compiled extension"
-    yield finding(
-        subject=subject,
-        actual=f"no code for capability {numbers[0]}",
-        expected=f"code for capability {numbers[0]}, as torch itself has",
-        message=f"torch covers this GPU (capability {numbers[0]}); the missing kernel is of "
-        f"{subject if named or not present else 'something else'}: {said.string}",
-        usually="" if named or not present else f"it is of {subject}, which the text lists",
-        fix=remedies.choose(
-            target,
-            (),
-            "Install a release of it that covers the GPU, or compile it here."
-            + (_SCRIPTS if circumstances.FIXED_ARCHITECTURE.stands(facts) else ""),
-            shell.with_names(
-                f"TORCH_CUDA_ARCH_LIST={shell.word(numbers[0])} python -m pip install --no-binary :all: "
-                "--no-build-isolation",
-                name or "",
-            ),
-        ),
-    )
+    certain = named or not present
+    whose = subject if certain else "something else"
+    scripts = _SCRIPTS if circumstances.FIXED_ARCHITECTURE.stands(facts) else ""
+    actual = f"no code for capability {numbers[0]}"
+    expected = f"code for capability {numbers[0]}, as torch itself has"
+    message = f"torch covers this GPU (capability {numbers[0]}); the missing kernel is of {whose}: {said.string}"
+    usually = "" if certain else f"it is of {subject}, which the text lists"
+    fix = f"Install a release of it that covers the GPU, or compile it here.{scripts}"
+    run = shell.with_names(_COMPILE.format(shell.word(numbers[0])), name or "") or ()
+    yield finding(subject=subject, actual=actual, expected=expected, message=message, usually=usually, fix=fix, run=run)
+
+
+_COMPILE = "TORCH_CUDA_ARCH_LIST={} python -m pip install --no-binary :all: --no-build-isolation"

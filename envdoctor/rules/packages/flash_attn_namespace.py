@@ -18,11 +18,11 @@ def flash_attn_namespace(facts: Facts) -> Findings:
     if not packages.complete:
         raise Skip("the list of packages is not complete: flash-attn 2 may be there")
     affected = [name for name in ("xformers", "unsloth", "vllm") if packages.version(name)]
+    result = f"{', '.join(affected)} silently fall back to slower attention" if affected else "importers fall back"
     yield finding(
         actual=f"flash-attn-4 {four} without flash-attn",
         severity=None if affected else NOTE,
-        message="flash-attn-4 alone leaves a flash_attn package without flash_attn_interface; "
-        + (f"{', '.join(affected)} silently fall back to slower attention." if affected else "importers fall back."),
+        message=f"flash-attn-4 alone leaves a flash_attn package without flash_attn_interface; {result}.",
         fix="Install flash-attn 2 as well, or remove flash-attn-4.",
         run="python -m pip uninstall -y flash-attn-4",
     )

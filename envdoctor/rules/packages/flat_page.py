@@ -1,5 +1,3 @@
-import re
-
 from envdoctor.knowledge.questions import circumstances, messages, release_of
 from envdoctor.rules.rule import ERROR, Facts, Findings, Pattern, Skip, finding, rule
 
@@ -8,9 +6,11 @@ _NAMED = Pattern(
     r"|Because (?!only |there )) ?"
     r"[`'\"]?(?P<name>[A-Za-z][\w.-]{0,60})(?:\[[\w,-]{1,40}\])?(?: ?={2,3} ?(?P<wanted>\d[\w.+!]{0,40}))?"
 )
+_EXPLAINED = ("packages/known-errors", "packages/no-such-release", "interpreter/unsupported")
+_OF_UV = Pattern(r"\buv\b|tool\.uv|╰─▶|No solution found")
 
 
-@rule(ERROR, kind="package-conflict", subject="a page of wheels")
+@rule(ERROR, kind="package-conflict", subject="a page of wheels", explains=_EXPLAINED)
 def flat_page(facts: Facts) -> Findings:
     """A page that lists wheels was given to the installer as an index.
 
@@ -31,19 +31,19 @@ def flat_page(facts: Facts) -> Findings:
     name = named["name"] if named else ""
     wanted = ((named["wanted"] or "") if named else "").rstrip(".")
     what = f"{name}=={wanted}" if name and wanted else name or "NAME"
-    by_uv = any(re.search(r"\buv\b|tool\.uv|╰─▶|No solution found", text) for text in messages.everything(facts))
+    by_uv = any(_OF_UV.search(text) for text in messages.everything(facts))
     text = "Give the page as --find-links (-f), which reads its links; PyPI is asked beside it."
     if by_uv:
         text += f' In a project of uv: [[tool.uv.index]] with url = "{url}" and format = "flat".'
     release = release_of(wanted) if name == "torch" and wanted else None
     if release is not None:
         text += f" torch {release.name} has wheels for Python {release.python[0]} to {release.python[1]} alone."
+    nothing = "is one page with links to wheels, and no index, as which it was given: nothing is found behind it"
+    command = f"{'uv pip' if by_uv else 'python -m pip'} install '{what}' --find-links {url}"
     yield finding(
         actual=f"{found['option'] or 'an index'} {url}",
         expected=f"--find-links {url}",
-        message=f"{url} is one page with links to wheels, and no index, as which it was given: nothing is found behind "
-        f"it: {said.string}",
+        message=f"{url} {nothing}: {said.string}",
         fix=text,
-        run=f"{'uv pip' if by_uv else 'python -m pip'} install '{what}' --find-links {url}" if what != "NAME" else "",
-        explains=("packages/known-errors", "packages/no-such-release", "interpreter/unsupported"),
+        run=command if what != "NAME" else "",
     )

@@ -1,13 +1,11 @@
-from envdoctor.knowledge.broken import KnownRelease, releases
-from envdoctor.knowledge.questions import messages, versions
-from envdoctor.rules.finding import Finding, Findings, Severity
-from envdoctor.rules.rule import ERROR, Facts, Pattern, Skip, Target, finding, known, remedies, rule
+from envdoctor.knowledge.questions import broken, installed, messages, versions
+from envdoctor.rules.rule import ERROR, Facts, Findings, Pattern, Severity, Skip, Target, finding, known, remedies, rule
 
 _SCRIPTS = Pattern(r"(?i)dataset scripts are no|trust_remote_code (?:is )?no(?:t| longer) supported")
 """datasets 4 dropped data sets that come as Python scripts (https://github.com/huggingface/datasets/releases/tag/4.0.0)."""
 
 
-@rule(ERROR, kind="package-conflict")
+@rule(ERROR, kind="package-conflict", explains=("packages/import-mismatch",))
 def known_conflicts(facts: Facts, target: Target) -> Findings:
     """Two packages do not work together, although their metadata allows it.
 
@@ -17,13 +15,10 @@ def known_conflicts(facts: Facts, target: Target) -> Findings:
     Source: https://github.com/deepspeedai/DeepSpeed/issues/5337
     https://github.com/hiyouga/LlamaFactory/issues/4271 https://github.com/huggingface/datasets/releases/tag/4.0.0
     """
-    packages, torch = known(facts.packages), known(facts.torch)
-    if packages is None and not facts.messages:
+    torch, present = known(facts.torch), installed.with_torch(facts)
+    if known(facts.packages) is None and not facts.messages:
         raise Skip("the packages are not known")
-    present = {d.name: d.version for d in packages.distributions} if packages else {}
-    if torch:
-        present["torch"] = torch.version
-    for row in releases("pair", present):
+    for row in broken.releases("pair", present):
         proof = messages.in_report(facts, row.said) if row.said else None
         if proof is None and row.symptom and row.otherwise == "none":
             continue
@@ -32,24 +27,22 @@ def known_conflicts(facts: Facts, target: Target) -> Findings:
         wanted = row.beside[0]
         if (other := present.get(wanted.name)) and versions.within(other, wanted.specifier):
             one = present[row.package]
-            yield _finding(facts, target, row, f"{row.package} {one}", f"{wanted.name} {other}", proof is not None)
+            yield from _pair(facts, target, row, f"{row.package} {one}", f"{wanted.name} {other}", proof is not None)
     script = messages.in_report(facts, _SCRIPTS)
     if script is not None:
-        yield _script(present.get("datasets"), script.string, proved=_PROVED.search(script[0]) is not None)
+        yield from _script(present.get("datasets"), script.string, proved=_PROVED.search(script[0]) is not None)
 
 
-def _finding(facts: Facts, target: Target, row: KnownRelease, one: str, other: str, proven: bool) -> Finding:
-    locked = remedies.locked_pins(target, known(facts.packages), row.package, row.beside[0].name)
-    return finding(
-        subject=f"{row.package} {row.beside[0].name}",
+def _pair(facts: Facts, target: Target, row: broken.KnownRelease, one: str, other: str, proven: bool) -> Findings:
+    second, by_hand = row.beside[0].name, remedies.install(row.instead)
+    yield finding(
+        subject=f"{row.package} {second}",
         actual=f"{one} with {other}",
         expected=row.instead,
         severity=Severity[row.severity.upper()],
         certain=proven,
         message=f"{one} and {other} do not work together: {row.what}.",
-        fix=remedies.choose(target, locked, row.advice, remedies.install(row.instead)),
-        repair=locked,
-        explains=("packages/import-mismatch",),
+        fix=remedies.from_lock(facts, target, (row.package, second), row.advice, by_hand),
         source=row.source,
     )
 
@@ -57,21 +50,27 @@ def _finding(facts: Facts, target: Target, row: KnownRelease, one: str, other: s
 _PROVED = Pattern(r"(?i)dataset scripts")
 
 
-def _script(version: str | None, line: str, *, proved: bool) -> Finding:
-    return finding(
+def _script(version: str | None, line: str, *, proved: bool) -> Findings:
+    title, usually = ("", "") if proved else ("datasets 4 does not take trust_remote_code any more", _A_SCRIPT)
+    meaning = "The data set comes as a Python script, which datasets dropped in 4.0"
+    yield finding(
         subject="datasets",
-        title="" if proved else "datasets 4 does not take trust_remote_code any more",
+        title=title,
         actual=f"datasets {version or '4 or later'}",
         expected="datasets<4, or the data set as Parquet",
-        message=f"The data set comes as a Python script, which datasets dropped in 4.0: {line}."
-        if proved
-        else f"trust_remote_code is given, which is not supported any more: {line}.",
-        usually=""
-        if proved
-        else "the data set comes as a Python script, which datasets dropped in 4.0 with that argument; where it does "
-        "not, the argument is left out and nothing else is wrong",
-        fix="Use the Parquet copy that the hub keeps of most data sets "
-        '(load_dataset(NAME, revision="refs/convert/parquet")), or an older datasets.',
+        message=f"{meaning if proved else 'trust_remote_code is given, which is not supported any more'}: {line}.",
+        usually=usually,
+        fix=_AS_PARQUET,
         run=remedies.install("datasets<4"),
         explains=("packages/import-mismatch", "packages/known-errors datasets"),
     )
+
+
+_A_SCRIPT = (
+    "the data set comes as a Python script, which datasets dropped in 4.0 with that argument; where it does not, the "
+    "argument is left out and nothing else is wrong"
+)
+_AS_PARQUET = (
+    'Use the Parquet copy that the hub keeps of most data sets (load_dataset(NAME, revision="refs/convert/parquet")), '
+    "or an older datasets."
+)

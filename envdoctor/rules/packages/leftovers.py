@@ -1,8 +1,6 @@
-from envdoctor.facts.model import Damage
-from envdoctor.rules.rule import NOTE, Facts, Findings, finding, known, need, rule
-from envdoctor.values import shell
+from envdoctor.rules.rule import NOTE, Facts, Findings, finding, known, need, rule, shell
 
-_WORDS: dict[Damage, str] = {
+_WORDS: dict[str, str] = {
     "leftover": "the remains of an interrupted pip",
     "partial-file": "the remains of an interrupted uv",
     "orphan-file": "files that no package owns",
@@ -28,13 +26,14 @@ def leftovers(facts: Facts) -> Findings:
         paths = sorted({piece.path for piece in packages.damaged if piece.kind == kind})
         if not paths:
             continue
-        removable = kind in ("leftover", "partial-file")
+        removable = paths[:5] if kind in ("leftover", "partial-file") else ()
+        first = ", ".join(paths[:5])
         yield finding(
             subject=words,
-            actual=", ".join(paths[:5]) + (f", and {len(paths) - 5} more" if len(paths) > 5 else ""),
-            message=f"{words[0].upper()}{words[1:]}: {', '.join(paths[:5])}.",
+            actual=f"{first}, and {len(paths) - 5} more" if len(paths) > 5 else first,
+            message=f"{words[0].upper()}{words[1:]}: {first}.",
             fix="Look at it, then remove it.",
-            run=tuple(f"rm -r -- {_quote(folder, path)}" for path in paths[:5]) if removable else (),
+            run=tuple(f"rm -r -- {_quote(folder, path)}" for path in removable),
         )
 
 

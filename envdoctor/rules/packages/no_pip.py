@@ -1,5 +1,4 @@
-from envdoctor.rules.rule import NOTE, Facts, Findings, Skip, finding, known, need, rule
-from envdoctor.values import shell
+from envdoctor.rules.rule import NOTE, Facts, Findings, Skip, finding, known, need, rule, shell
 
 
 @rule(NOTE, kind="interpreter", subject="pip", expected="pip, or uv from outside")

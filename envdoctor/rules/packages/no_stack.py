@@ -1,5 +1,3 @@
-import re
-
 from envdoctor.rules.rule import ERROR, Facts, Findings, Skip, Target, Unavailable, finding, rule
 
 
@@ -22,7 +20,7 @@ def no_stack(facts: Facts, target: Target) -> Findings:
         raise Skip(facts.interpreter.reason)
     for reason in target.refused or (f"{target.name}: {target.no_choice or 'it lists no stacks'}",):
         yield finding(
-            subject=re.split(r"[: ]", reason, maxsplit=1)[0],
+            subject=reason.replace(":", " ").partition(" ")[0],
             actual="does not fit",
             expected=f"a stack of {target.name} for Python {facts.interpreter.version}",
             message=f"Nothing was compared with {target.name}, which was asked for: {reason}.",

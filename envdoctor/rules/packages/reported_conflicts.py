@@ -1,22 +1,10 @@
-import re
-
-from envdoctor.knowledge.questions import normal, pairs, versions
-from envdoctor.knowledge.requirements import Wanted, read
-from envdoctor.rules.finding import NOTE, WARNING, Severity, finding
-from envdoctor.rules.packages._unmet import LINES
-from envdoctor.rules.rule import ERROR, Facts, Findings, Pattern, Target, known, remedies, rule
+from envdoctor.knowledge.questions import installed, normal, pairs, requirements, versions
+from envdoctor.rules.packages import _install_log, _unmet
+from envdoctor.rules.rule import ERROR, NOTE, WARNING, Facts, Findings, Pattern, Target, finding, remedies, rule
 
 _KEPT = Pattern(r"but you have torch (?P<version>\d[\w.+]{1,40})")
 _HAVE = Pattern(r"but you(?:'ll)? have \S{1,80} v?(?P<version>\d[\w.+]{0,40})")
-_USER = Pattern(
-    r"\bThe user requested (?:\(constraint\) )?(?P<wanted>[A-Za-z][\w.-]{0,80} ?[<>=!~]=?[^ ,]{1,80}"
-    r"(?:(?:, ?| and )[<>=!~]=?[^ ;,]{1,60}){0,8})"
-)
-_DEPENDS = Pattern(
-    r"(?<![\w.+-])(?P<one>[A-Za-z][\w.-]{0,80}?)(?:\[[\w,-]{1,80}\])? (?P<version>\d[\w.+!-]{0,60}) depends on "
-    r"(?P<wanted>[A-Za-z][\w.-]{0,80}(?:\[[\w,-]{1,80}\])? ?[<>=!~]=?[^ ;,]{1,60}"
-    r"(?:(?:, ?| and )[<>=!~]=?[^ ;,]{1,60}){0,8})"
-)
+_ABSENT = Pattern(r"which is not installed|but it is not installed")
 
 
 @rule(ERROR, kind="package-conflict")
@@ -29,97 +17,77 @@ def reported_conflicts(facts: Facts, target: Target) -> Findings:
     Source: https://pip.pypa.io/en/stable/topics/dependency-resolution/
     https://github.com/huggingface/transformers/blob/main/src/transformers/utils/versions.py
     """
-    packages = known(facts.packages)
     in_vain = tuple(_asked_in_vain(facts)) or tuple(_exclude_each_other(facts))
     yield from in_vain
-    asked = bool(in_vain) or any(_USER.search(line) for line in facts.messages)
-    listed = any("The conflict is caused by" in text or "ResolutionImpossible" in text for text in facts.messages)
+    judged = bool(in_vain) or _unmet.is_of_a_list(facts)
     told: set[tuple[str, str]] = set()
     for line in facts.messages:
         if line.startswith("the solver's conflict"):
             continue  # conda's: pip installs none of it, and packages/known-errors has a row for it
-        if (asked or listed) and _DEPENDS.search(line.strip(" -")):
+        if judged and _unmet.is_listed(line):
             continue  # one of pip's list of who asks for what: judged together, above; who agree do not conflict
-        match = next((m for pattern in LINES if (m := pattern.search(line))), None)
+        match = next((m for pattern in _unmet.LINES if (m := pattern.search(line))), None)
         if match is None:
             continue
         requirement = match["wanted"].rstrip(").,;")
-        wanted = read(requirement)
+        wanted = requirements.read(requirement)
         if wanted is None or wanted.name == "python" or not wanted.specifier:
             continue
-        version = packages.version(wanted.name) if packages else None
+        version = installed.version(facts, wanted.name)
         if version is not None and versions.within(version, wanted.specifier):
             continue  # what was reported has been repaired since, or the other side of a pair is the violated one
         one = match.groupdict().get("one") or "a package"
         if (one, wanted.name) in told:
             continue
         told.add((one, wanted.name))
-        locked = remedies.locked_pins(target, packages, wanted.name)
         mates = normal(one) in ("torchvision", "torchaudio") and wanted.name == "torch"
-        kept = _KEPT.search(line) if mates else None
-        by_hand = pairs.together(normal(one), kept["version"]) if kept else None
-        new = _came_with(facts) if mates else ""
-        beside = f"xformers=={last}" if "xformers" in new and (last := _xformers_for(wanted)) else ""
-        if (
-            not (mates or locked or wanted.name in _STACK)
-            and (_HAVE.search(line) or _ABSENT.search(line))
-            and any(_NOTICE.search(text) for text in facts.messages)
-        ):
-            severity = WARNING if _in_question(facts, one, wanted.name) else NOTE
-            yield from _notice(one, wanted.name, requirement, line, severity)
+        advice = _of_mates(facts, one, wanted, requirement, line) if mates else None
+        advice = advice or _of_any(one, wanted.name, version, requirement)
+        fix = remedies.from_lock(facts, target, wanted.name, *advice[:2], instead=advice[2:])
+        noted = (_HAVE.search(line) or _ABSENT.search(line)) and _install_log.notes_only(facts)
+        if noted and not (mates or fix.pins or wanted.name in _install_log.STACK):
+            yield from _notice(facts, one, wanted.name, requirement, line)
             continue
-        other_torch = pairs.torch_for_triton(version) if version and (one, wanted.name) == ("torch", "triton") else None
         yield finding(
             subject=f"{one} {wanted.name}",
             actual=version or ("not installed" if _ABSENT.search(line) else "another version"),
             expected=requirement,
             kind="torch-pair-mismatch" if mates else "",
             message=f"{line.rstrip('.')}.",
-            fix=remedies.choose(
-                target,
-                locked,
-                (f"The torch that is there was installed together with {new}. " if new else "")
-                + f"Install the {one} made for it, or {requirement}"
-                + (f" and {beside}, which is made for it." if beside else ".")
-                if by_hand
-                else f"Install {requirement} into the Python that runs this, and start that anew (in a notebook "
-                "restart the runtime: what was imported before stays as it was); or separate the two."
-                + (
-                    f" Where another package pins triton {version}, keep it and take torch {other_torch}, which goes "
-                    "with it: the present torch runs with it as well, but for torch.compile."
-                    if other_torch
-                    else ""
-                ),
-                remedies.install(*by_hand) if by_hand else remedies.install(requirement),
-                instead=(remedies.install(requirement, *([beside] if beside else [])),) if by_hand else (),
-            ),
-            repair=locked,
+            fix=fix,
             explains=("packages/import-mismatch", f"packages/known-symptoms {wanted.name}"),
         )
 
 
-def _came_with(facts: Facts) -> str:
-    """What pip installed together with torch, other than what torch itself brings: one of these asked for it."""
-    names = facts.remarks.get("just installed", "").split()
-    others = [name for name in names if not name.startswith(_BROUGHT) and name not in _STACK]
-    return ", ".join(others) if "torch" in names and 0 < len(others) <= 4 else ""
+def _of_mates(
+    facts: Facts, one: str, torch: requirements.Wanted, requirement: str, line: str
+) -> tuple[str, ...] | None:
+    """What helps a mate of torch beside the torch that is kept: the one made for that, or else another torch."""
+    kept = _KEPT.search(line)
+    together = pairs.together(normal(one), kept["version"]) if kept else None
+    if together is None:
+        return None
+    new, exact = _install_log.came_with(facts), _unmet.exact(torch.specifier)
+    xformers = pairs.xformers_for(exact) if exact and "xformers" in new else None
+    beside = f"xformers=={xformers}" if xformers else ""
+    came = f"The torch that is there was installed together with {new}. " if new else ""
+    end = f" and {beside}, which is made for it." if beside else "."
+    text = f"{came}Install the {one} made for it, or {requirement}{end}"
+    return text, remedies.install(*together), remedies.install(requirement, *filter(None, (beside,)))
 
 
-_BROUGHT = ("nvidia-", "cuda-", "pytorch-triton", "sympy", "mpmath", "networkx", "jinja2", "filelock", "markupsafe")
+def _of_any(one: str, name: str, version: str | None, requirement: str) -> tuple[str, ...]:
+    torch = pairs.torch_for_triton(version) if version and (one, name) == ("torch", "triton") else None
+    text = f"Install {requirement} into the Python that runs this, and start that anew {_SEPARATE}"
+    return text + (_TRITON_KEPT.format(version, torch) if torch else ""), remedies.install(requirement)
 
 
-def _xformers_for(torch: Wanted) -> str | None:
-    exact = _exact(torch.specifier)
-    return pairs.xformers_for(exact) if exact else None
-
-
-_NOTICE = Pattern(
-    r"dependency resolver does not currently take into account|the source of the following dependency conflicts"
+_SEPARATE = "(in a notebook restart the runtime: what was imported before stays as it was); or separate the two."
+_TRITON_KEPT = (
+    " Where another package pins triton {}, keep it and take torch {}, which goes with it: the present torch runs with "
+    "it as well, but for torch.compile."
 )
-"""What pip prints below an installation that went through."""
 _NOTED = "pip installed what was asked for, and notes what no longer fits"
-_STACK = frozenset({"torch", "torchvision", "torchaudio", "triton"})
-"""What was compiled for another one of these does not load: a notice of them is none to pass over."""
 _HOLDS = {
     "fsspec": "datasets, as a rule, which takes no newer one; gcsfs and s3fs want the very number of their own",
     "numpy": "numba, tensorflow or another package that sets a limit to numpy",
@@ -130,142 +98,91 @@ _HOLDS = {
 }
 
 
-_ABSENT = Pattern(r"which is not installed|but it is not installed")
-
-
-def _in_question(facts: Facts, one: str, name: str) -> bool:
-    """Is the pair what the text is about? Its heading names one of the two; or, where it names none of them, what was
-    just installed is what does not fit. The others were at odds before it, or are of no moment to whoever asks."""
-    heading = set(re.findall(r"[a-z0-9]{3,}", facts.remarks.get("heading of an install log", "").lower()))
-    names = facts.remarks.get("just installed", "").split()
-    if heading:
-        pairs = [m for line in facts.messages for p in LINES if (m := p.search(line)) and "one" in m.groupdict()]
-        spoken = {word for m in pairs for each in (m["one"], m["wanted"]) for word in _parts(each or "")}
-        if heading & spoken:
-            return bool(heading & ({*_parts(one)} | {*_parts(name)}))
-    return not names or normal(name) in names or normal(one) in names
-
-
-def _parts(name: str) -> list[str]:
-    """The words of a distribution's name: people say hydra for hydra-core."""
-    plain = re.split(r"[ <>=!~\[(]", name.lower(), maxsplit=1)[0]
-    return [plain, *(part for part in re.split(r"[-_.]", plain) if len(part) > 3 and part not in _COMMON)]
-
-
-_COMMON = frozenset("core python tools utils client server torch nvidia cuda".split())
-
-
-def _notice(one: str, name: str, requirement: str, line: str, severity: Severity) -> Findings:
+def _notice(facts: Facts, one: str, name: str, requirement: str, line: str) -> Findings:
     """pip installed all the same, and says which demand of something else is no longer met."""
-    if _ABSENT.search(line):
-        yield finding(
-            subject=f"{one} {name}",
-            title=_NOTED,
-            actual="not installed",
-            expected=requirement,
-            severity=severity,
-            message=f"pip installed what it was asked for, and notes that {one}, which was there before, wants "
-            f"{requirement}, which is not there: {line.rstrip('.')}",
-            fix=f"Go on where {one} is not used; else install {requirement} beside it.",
-            run=remedies.install(requirement),
-        )
-        return
-    have = _HAVE.search(line)
+    have, said = _HAVE.search(line), line.rstrip(".")
     there = f"{name} {have['version'].rstrip('.,*')}" if have else "another one"
-    holder = f" ({_HOLDS[name]})" if name in _HOLDS else ""
+    absent = _ABSENT.search(line) is not None
+    meaning = f"was there before, wants {requirement}, which is not there"
+    if not absent:
+        meaning = f"was there before or came with it, wants {requirement} and finds {there}"
     yield finding(
         subject=f"{one} {name}",
         title=_NOTED,
-        actual=there,
+        actual="not installed" if absent else there,
         expected=requirement,
-        severity=severity,
-        message=f"pip installed what it was asked for, and notes that {one}, which was there before or came with it, "
-        f"wants {requirement} and finds {there}: {line.rstrip('.')}",
-        usually=f"something that was just installed asks for the {name} that is there{holder}, and all that does not "
-        f"use {one} runs as it should",
-        fix=f"Go on where {one} is not used. Else see who asks for which {name} (pip show names them under "
-        f"Required-by) before it is changed: {requirement} may break the other one; take the release of {one} made for "
-        f"{there}, or of the other one for {requirement}, or an environment for each.",
-        run=("python -m pip check", f"python -m pip show {name}"),
+        severity=WARNING if _install_log.is_in_question(facts, one, name) else NOTE,
+        message=f"pip installed what it was asked for, and notes that {one}, which {meaning}: {said}",
+        usually="" if absent else _USUALLY.format(one, name, f" ({_HOLDS[name]})" if name in _HOLDS else ""),
+        fix=_BESIDE.format(one, requirement) if absent else _WHO_ASKS.format(one, name, requirement, there),
+        run=remedies.install(requirement) if absent else ("python -m pip check", f"python -m pip show {name}"),
     )
+
+
+_BESIDE = "Go on where {} is not used; else install {} beside it."
+_USUALLY = (
+    "something that was just installed asks for the {1} that is there{2}, and all that does not use {0} runs as it "
+    "should"
+)
+_WHO_ASKS = (
+    "Go on where {0} is not used. Else see who asks for which {1} (pip show names them under Required-by) before it is "
+    "changed: {2} may break the other one; take the release of {0} made for {3}, or of the other one for {2}, or an "
+    "environment for each."
+)
 
 
 def _asked_in_vain(facts: Facts) -> Findings:
     """pip names who asks for what below "The conflict is caused by": whoever was not pinned on purpose may move."""
-    lines = [line.strip(" -") for line in facts.messages]
-    asked = [one for line in lines if (found := _USER.search(line)) and (one := _bounds(found["wanted"]))]
     told: set[tuple[str, str]] = set()
-    for line in lines:
-        found = _DEPENDS.search(line)
-        wanted = _bounds(found["wanted"]) if found else None
-        if found is None or wanted is None:
+    for one in _unmet.listed(facts):
+        name, wanted = one.name, one.wanted
+        same = (pin for pin in _unmet.asked_by_the_user(facts) if pin.name == wanted.name)
+        pin = next((pin for pin in same if _unmet.are_apart(pin.specifier, wanted.specifier)), None)
+        if pin is None or (name, pin.name) in told:
             continue
-        pin = next((one for one in asked if one.name == wanted.name and _apart(one.specifier, wanted.specifier)), None)
-        if pin is None or (found["one"], pin.name) in told:
-            continue
-        told.add((found["one"], pin.name))
-        name, exact = normal(found["one"]), _exact(pin.specifier)
+        told.add((name, pin.name))
+        exact, asked_for = _unmet.exact(pin.specifier), f"{pin.name}{pin.specifier}"
         mates = name in ("torchvision", "torchaudio") and wanted.name == "torch"
         together = pairs.together(name, exact) if mates and exact else None
-        asked_for = f"{pin.name}{pin.specifier}"
-        use = together or (asked_for, name)
         yield finding(
             subject=f"{name} {wanted.name}",
-            actual=f"{name} {found['version']} with {asked_for}",
-            expected=f"{wanted.name}{wanted.specifier}",
+            actual=f"{name} {one.version} with {asked_for}",
+            expected=one.needs,
             kind="torch-pair-mismatch" if mates else "",
-            message=f"{name} {found['version']} needs {wanted.name}{wanted.specifier}, and {asked_for} was asked for: "
-            "they cannot be installed together.",
-            fix=f"Ask for the {name} that goes with {asked_for}: leave its version to the installer; or, where it need "
-            f"not be {asked_for}, write {wanted.name}{wanted.specifier} in its place.",
-            run=(remedies.install(*use),),
+            message=f"{name} {one.version} needs {one.needs}, and {asked_for} was asked for: {_NOT_TOGETHER}.",
+            fix=_LEAVE_TO_PIP.format(name, asked_for, one.needs),
+            run=remedies.install(*(together or (asked_for, name))),
             explains=("packages/known-errors",),
         )
+
+
+_NOT_TOGETHER = "they cannot be installed together"
+_LEAVE_TO_PIP = (
+    "Ask for the {0} that goes with {1}: leave its version to the installer; or, where it need not be {1}, write {2} "
+    "in its place."
+)
 
 
 def _exclude_each_other(facts: Facts) -> Findings:
     """Of pip's list: two packages that want releases of a third which no release meets together."""
-    demands: list[tuple[str, str, Wanted]] = []
-    for line in facts.messages:
-        found = _DEPENDS.search(line.strip(" -"))
-        wanted = _bounds(found["wanted"]) if found else None
-        if found is None or wanted is None:
-            continue
-        name, version = normal(found["one"]), found["version"]
-        against = (each for each in demands if each[0] != name and each[2].name == wanted.name)
-        other = next((each for each in against if _apart(each[2].specifier, wanted.specifier)), None)
-        demands.append((name, version, wanted))
+    demands: list[_unmet.Demand] = []
+    for one in _unmet.listed(facts):
+        wanted, who = one.wanted, f"{one.name} {one.version}"
+        against = (each for each in demands if each.name != one.name and each.wanted.name == wanted.name)
+        other = next((each for each in against if _unmet.are_apart(each.wanted.specifier, wanted.specifier)), None)
+        demands.append(one)
         if other is None:
             continue
+        first = f"{other.name} {other.version}"
+        leave = f"leave the version of {other.name} or of {one.name} to the installer."
+        subject = f"{other.name} {one.name}"
+        actual = f"{first} with {who}"
+        expected = f"one {wanted.name} for both"
+        message = f"{first} needs {other.needs}, and {who} needs {one.needs}: {_NOT_TOGETHER}."
+        fix = f"Ask for another release of one of the two: {leave}"
+        run = remedies.install(f"{one.name}=={one.version}", other.name)
+        explains = ("packages/known-errors",)
         yield finding(
-            subject=f"{other[0]} {name}",
-            actual=f"{other[0]} {other[1]} with {name} {version}",
-            expected=f"one {wanted.name} for both",
-            message=f"{other[0]} {other[1]} needs {wanted.name}{other[2].specifier}, and {name} {version} needs "
-            f"{wanted.name}{wanted.specifier}: they cannot be installed together.",
-            fix=f"Ask for another release of one of the two: leave the version of {other[0]} or of {name} to the "
-            "installer.",
-            run=(remedies.install(f"{name}=={version}", other[0]),),
-            explains=("packages/known-errors",),
+            subject=subject, actual=actual, expected=expected, message=message, fix=fix, run=run, explains=explains
         )
         return
-
-
-def _bounds(text: str) -> Wanted | None:
-    """pip writes the last of several bounds behind "and"."""
-    return read(text.rstrip(").,").replace(" and ", ",").replace(", ", ","))
-
-
-def _exact(specifier: str) -> str | None:
-    found = re.fullmatch(r"==(\d[\w.+]*)", specifier)
-    return found[1] if found else None
-
-
-def _apart(asked: str, needed: str) -> bool:
-    """Does no release meet both? What both take holds the highest of the lower bounds, or what comes next to it."""
-    bounds = [bound.rstrip(".") for bound in re.findall(r"(?<![\w.+])\d[\w.+]*", f"{asked},{needed}")]
-    for each in ("0", *bounds, *(f"{bound}.0.0.1" for bound in bounds if "+" not in bound)):
-        one, other = versions.within(each, asked), versions.within(each, needed)
-        if one is not False and other is not False:
-            return False
-    return True

@@ -16,11 +16,10 @@ def source_installs(facts: Facts) -> Findings:
         if distribution.editable or distribution.source in ("vcs", "archive", "file")
         if distribution.installer != "conda"  # conda builds leave the address of their build folder behind
     ]
+    first, many = ", ".join(found[:8]), "packages" if len(found) > 1 else "package"
     if found:
         yield finding(
-            actual=", ".join(found[:8]) + (f", and {len(found) - 8} more" if len(found) > 8 else ""),
-            message=f"{len(found)} package{'s' if len(found) > 1 else ''} cannot be locked by version and hash: "
-            + ", ".join(found[:8])
-            + ".",
+            actual=f"{first}, and {len(found) - 8} more" if len(found) > 8 else first,
+            message=f"{len(found)} {many} cannot be locked by version and hash: {first}.",
             fix="Nothing to do while this is meant.",
         )

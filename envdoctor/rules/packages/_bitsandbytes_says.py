@@ -1,0 +1,105 @@
+"""What bitsandbytes, or the linker for it, says where its library for the GPU does not load."""
+
+from envdoctor.knowledge.questions import extensions, installed, line_of, messages, platform_of
+from envdoctor.rules.rule import Facts, Match, Pattern, known, versions
+from envdoctor.values.frozen import frozen
+
+_SAYS = (
+    Pattern(r"libbitsandbytes_\w+\.(?:so|dll)"),
+    Pattern(r"(?i)bitsandbytes was compiled without GPU support"),
+    Pattern(r"(?i)CUDA Setup failed"),
+    Pattern(r"(?i)configured (?:CUDA|ROCm|XPU) binary (?:missing|not found)"),
+    Pattern(r"'NoneType' object has no attribute 'cadam32bit_grad_fp32'"),
+)
+_NO_DRIVER = Pattern(r"libcuda\.so not found! Do you have a CUDA driver")
+_LOADER = Pattern(r"(?i)lib(?:cusparse|cudart|cublas|cublasLt)\.so\.\d\S{0,80}:? .*(?:no such|cannot open)")
+_BEFORE_11 = Pattern(r"libbitsandbytes_cuda(?:[89]\d|10[0-2])\b")
+_LONG = 300
+
+
+@frozen
+class Said:
+    """``quote``: the line, or of one that goes on and on the words around the name."""
+
+    line: str
+    quote: str
+    title: str
+    meaning: str
+    usually: str
+
+
+def binaries(facts: Facts) -> tuple[str, ...]:
+    """The files that the installed package brings."""
+    return next((each.binaries for each in known(facts.extensions) or () if each.name == "bitsandbytes"), ())
+
+
+def is_seen(facts: Facts) -> bool:
+    found = any(each.name == "bitsandbytes" for each in known(facts.extensions) or ())
+    named = any("bitsandbytes" in value for value in facts.remarks.values())
+    return found or named or installed.version(facts, "bitsandbytes") is not None
+
+
+def line_of_torch(facts: Facts) -> str | None:
+    torch, version = known(facts.torch), extensions.labelled_torch(facts)
+    return line_of(version, torch.cuda if torch else None) if version else None
+
+
+def is_beside_a_cpu_build(facts: Facts) -> bool:
+    torch, version = known(facts.torch), extensions.labelled_torch(facts)
+    without = torch is not None and torch.cuda == "" and not torch.hip
+    return bool(version) and (versions.label(version or "") == "cpu" or without)
+
+
+def is_on_a_mac(facts: Facts) -> bool:
+    return platform_of(facts).startswith("macos")
+
+
+def is_of_another_cause(facts: Facts) -> bool:
+    """It never came to look for a library of its own, or no release has it: packages/known-errors."""
+    return messages.in_report(facts, _NO_DRIVER, _BEFORE_11) is not None
+
+
+def read(facts: Facts, *, seen: bool) -> Said | None:
+    """``seen``: bitsandbytes is installed or named, so that a line of the linker is likely of it."""
+    own = messages.in_report(facts, *_SAYS)
+    found = own or (messages.in_report(facts, _LOADER) if seen else None)
+    if found is None:
+        return None
+    line = found.string
+    if own is None and "bitsandbytes" not in line:
+        return Said(line=line, quote=_quote(found), title=_NOT_FOUND, meaning=_NOT_FOUND, usually=_OF_THE_LINKER)
+    title = "bitsandbytes does not load its library for the GPU"
+    return Said(line=line, quote=_quote(found), title=title, meaning=_meaning(line), usually=_usually(line))
+
+
+_NOT_FOUND = "A library of CUDA is not found"
+_OF_THE_LINKER = (
+    "it is bitsandbytes, which the text names, that looks for it: this release of it is for another CUDA than torch's, "
+    "or CUDA's own libraries are not found beside it"
+)
+
+
+def _quote(said: Match[str]) -> str:
+    if len(said.string) <= _LONG:
+        return said.string.rstrip(".")
+    return said.string[said.string.rfind(" ", 0, said.start()) + 1 : said.end() + _LONG // 3].rstrip(". ")
+
+
+def _meaning(said: str) -> str:
+    if "without GPU" in said:
+        return "bitsandbytes runs with a library that has nothing for the GPU in it"
+    if "_cpu" in said:
+        return "bitsandbytes takes its library for the CPU"
+    return "bitsandbytes cannot load its library"
+
+
+def _usually(said: str) -> str:
+    if "_cpu" in said or "without GPU" in said or "cadam32bit" in said:
+        return (
+            "it fell back to its library for the CPU when it was imported, since torch saw no GPU (a CPU build, a "
+            "driver, a container without its GPU), or since this release has none for torch's CUDA"
+        )
+    return (
+        "this release of it carries no library for torch's CUDA (too old for it), CUDA's own libraries are not found "
+        "beside it" + ("" if "despite GPU" in said else ", or torch sees no NVIDIA GPU here")
+    )

@@ -1,0 +1,107 @@
+"""A row of errors in the words of this report: its names filled in, and what helps on this system and Python."""
+
+from envdoctor.knowledge.names import distribution_of
+from envdoctor.knowledge.questions import headers_package, installed, newest_python, normal, platform_of
+from envdoctor.knowledge.refuted import without_refuted
+from envdoctor.rules.packages import _callers, _open
+from envdoctor.rules.packages._heard import Heard
+from envdoctor.rules.rule import Facts, Pattern, remedies
+from envdoctor.values.frozen import frozen
+
+_BUILT = Pattern(
+    r"(?:Failed building wheel for|Failed to build|not a problem with poetry but with) ['`\"]?"
+    r"(?P<name>(?!installable\b)[A-Za-z][\w.-]{1,60}\w)"
+)
+"""Of installers: what was built when they stopped; the reader of logs says it where they show only its folder."""
+
+
+_COMMON = frozenset(
+    "torch torchvision transformers accelerate datasets numpy pandas pytorch-lightning lightning".split()
+)
+"""Libraries that fall over whatever they are given wrongly."""
+
+
+@frozen
+class Filled:
+    """``package``: the distribution that the line names, "" where it names none; ``version``: what is listed of it."""
+
+    package: str
+    version: str | None
+    subject: str
+    meaning: str
+    usually: str
+    remedy: str
+    commands: tuple[str, ...]
+    instead: tuple[str, ...]
+
+
+def what_was_built(facts: Facts) -> str:
+    """The package at whose build an installer stopped."""
+    return normal(next((found["name"] for text in facts.messages if (found := _BUILT.search(text))), ""))
+
+
+def fill(facts: Facts, heard: Heard) -> Filled:
+    row, found, windows = heard.row, heard.found, platform_of(facts).startswith("win")
+    names = {key: text.strip("'\"`.,") for key, text in found.groupdict().items() if text}
+    asked = next((names[key] for key in ("name", "other", "third", "windows") if key in names), "")
+    plain = normal(asked) if _NAME.fullmatch(asked) else ""
+    missing = row.kind == "package-missing" and "No module named" in found[0]
+    module = missing and distribution_of(asked) is None
+    if missing:
+        plain = distribution_of(asked) or plain
+    words = _words(facts, row.remedy, plain, names)
+    words["name"] = (asked if module else plain) or words["name"]
+
+    def filled(text: str) -> str:
+        return _HOLE.sub(lambda hole: words.get(hole[1], ""), text)
+
+    def usable(command: str) -> bool:
+        """Is all known that it names?"""
+        return ("{built}" not in command or words["built"] != _SOME) and (
+            "{gxx}" not in command or bool(words.get("gxx"))
+        )
+
+    program = (_open.project(facts, asked) or _open.program(facts, asked)) if module and row.last else None
+    said_by = program or row
+    commands = said_by.windows if windows and said_by.windows else said_by.commands
+    instead = row.instead if said_by is row and commands is row.commands else ()
+    if not plain and any("{name}" in command for command in (*commands, *instead)):
+        commands, instead = (), ()
+    version = installed.version(facts, plain)
+    usually = "" if program else remedies.on_windows(row.usually) if windows else row.usually
+    usually = without_refuted(filled(usually), facts, version or installed.version(facts, row.subject))
+    commands = tuple(filled(one) for one in commands if usable(one))
+    caller = _callers.caller_of(found.string) if row.alone else None
+    if caller and caller not in _COMMON:
+        usually = ", ".join(filter(None, (_OUT_OF_STEP.format(name=caller), usually)))
+        commands = (*commands, remedies.upgrade(caller))
+    remedy = row.windows_remedy if windows and row.windows_remedy and not program else said_by.remedy
+    meaning = filled(f"Python does not find the module {{name}} for {program.what}" if program else row.meaning)
+    return Filled(
+        package=plain,
+        version=version,
+        subject=filled(row.subject),
+        meaning=f"The{meaning[3:]}" if meaning.startswith("the ") else meaning,
+        usually=usually,
+        remedy=filled(remedy),
+        commands=commands,
+        instead=tuple(filled(one) for one in instead if usable(one)),
+    )
+
+
+_NAME, _HOLE = Pattern(r"[\w.-]+"), Pattern(r"\{(\w+)\}")
+_SOME = "the package"
+_OUT_OF_STEP = "{name}, in whose code it ends, is older or newer than what it meets here"
+
+
+def _words(facts: Facts, remedy: str, plain: str, names: dict[str, str]) -> dict[str, str]:
+    """What the holes of a row's texts stand for."""
+    words = {"name": plain or _SOME, "cuda": _open.cuda_line(facts), **names}
+    words["built"] = what_was_built(facts) or _SOME
+    words["headers"] = headers_package(facts)
+    if "{g" in remedy:
+        words |= _open.compiler(facts)
+    words["with_wheels"] = _open.release_with_wheels(facts, plain, names.get("version", ""))
+    words["older"] = _open.other_python(facts)
+    words["python"] = newest_python(plain, names.get("version") or names.get("wanted", "")) or words["older"]
+    return words
