@@ -129,7 +129,7 @@ _SENTENCE = Pattern(
 )
 
 
-_EXCEPTION = Pattern(r"(?:E {1,3})?(?:[A-Za-z_][\w.]{0,80})?(?:Error|Exception)\b ?:")
+_EXCEPTION = Pattern(r"(?:E {1,3})?(?:[A-Za-z_][\w.]{0,80})?(?:Error(?:_[A-Z]\w{1,40})?|Exception)\b ?:")
 
 
 _USED = Pattern(
@@ -297,7 +297,7 @@ def read(page: Page, draft: Draft) -> None:
         follows = previous == number - 1 and joined and goes_on and len(joined) < 1_500
         if "'available': " in text:  # a list of what a program can use is no error, whatever reasons it gives
             draft.remark("available", text)
-        elif found and not {" ", "/"} & {*found[0]} and is_unknown(found[1]):
+        elif found and not {" ", "/"} & {*found[0]} and is_unknown(found[1]) and not _EXCEPTION.match(text):
             draft.remark(*found)
         elif (
             (_MESSAGE.is_in(text) or known_lines.says(text))

@@ -48,8 +48,9 @@ _SAID = Pattern(r"Warning|pure-Python parsing|[A-Za-z](?:Error|Exception)\b ?:")
 _STEP = Pattern(
     r"\bdata(?:[_ ]time)?\b[:= ]{1,3}(?P<data>\d{1,5}\.\d{1,6}) ?s?\b(?: ?\([\d.]{1,12}s?\))?.{0,12}?"
     r"\b(?:net|compute|forward|model|gpu)(?:[_ ]time)?\b[:= ]{1,3}(?P<rest>\d{1,5}\.\d{1,6})"
-    r"|\b(?:batch_?|iter_?|step_?)?time\b[:= ]{1,3}(?P<time>\d{1,5}\.\d{1,6}) ?s?\b(?: ?\([\d.]{1,12}s?\))?.{0,12}?"
-    r"\bdata(?:[_ ]?time)?\b[:= ]{1,3}(?P<of_it>\d{1,5}\.\d{1,6})"
+    r"|\b(?:batch_?|iter_?|step_?)?time\b[:= ]{1,3}(?P<time>\d{1,5}\.\d{1,6}) ?s?\b"
+    r"(?: ?\((?P<mean>\d{1,5}\.\d{1,6})s?\))?.{0,12}?"
+    r"\bdata(?:[_ ]?time)?\b[:= ]{1,3}(?P<of_it>\d{1,5}\.\d{1,6})(?: ?s?\b ?\((?P<mean_of_it>\d{1,5}\.\d{1,6})s?\))?"
     r"|\bdata[_ ]time\b[:= ]{1,3}(?P<before>\d{1,5}\.\d{1,6}) ?s?\b(?: ?\([\d.]{1,12}s?\))?.{0,12}?"
     r"(?<!_)\b(?:batch_|iter_|step_)?time\b[:= ]{1,3}(?P<whole>\d{1,5}\.\d{1,6})",
     re.IGNORECASE,
@@ -57,6 +58,10 @@ _STEP = Pattern(
 """A step's time for its data beside that for its computing, or beside its whole time, as training loops print them."""
 _WAITS = 0.4
 """Share of a step from which on its data are what holds it up; our choice."""
+_LASTS = Pattern(
+    r"(?i)\b(?:tak(?:es?|ing)|lasts?|needs?|wait\w{0,3}) (?:\w{1,8} ){0,2}(?:forever|ages|too long|so long|hours)\b"
+)
+"""A person's word for a run that stands still, or is slow: which of both the log tells."""
 _LONG = 20_000
 """Characters of a report in which a person still tells of the run; a log comes after them."""
 
@@ -80,6 +85,8 @@ def _wait_for_data(told: str) -> str:
     last = steps[-1]
     data = float(last["data"] or last["of_it"] or last["before"])
     whole = data + float(last["rest"]) if last["rest"] else float(last["time"] or last["whole"])
+    if last["mean"] and last["mean_of_it"]:  # over all steps: the loaders' stock hides the wait of most of them
+        data, whole = float(last["mean_of_it"]), float(last["mean"])
     if not 0 < data <= whole * 1.01 or data < _WAITS * whole:
         return ""
     return f"the log shows {data:.3g} s of a step's {whole:.3g} s spent on data"
@@ -87,5 +94,9 @@ def _wait_for_data(told: str) -> str:
 
 def read_situations(page: Page, draft: Draft) -> None:
     """What the report tells of, where it complains of speed."""
+    if "slowness" not in draft.remarks and _wait_for_data("\n".join(page.lines)[:_LONG]):
+        lasting = next((text for text in page.lines if len(text) < 600 and _LASTS.search(text)), None)
+        if lasting is not None:
+            draft.remark("slowness", lasting.strip())
     if "slowness" in draft.remarks and (told := situations_of(SPEED, beginning(page))):
         draft.remark("slow with", "; ".join(told))

@@ -30,7 +30,9 @@ _QUOTE = Pattern(r"(?:\s{0,200}>(?![>=]))+\s?")
 _NESTED_QUOTE = Pattern(r"^\s*(?:>{2}|>{4,})(?!>)\s?(?=[-*\w|+`\[(])")  # three are Python's prompt
 _BULLET = Pattern(r"(\s*)(?:[-*+•·‣◦▪–]|\d{1,2}[.)]|\[[ xX]\])\s+(?=\S)")
 _BROKEN = Pattern(r"\bundefined[ \t]{0,8}\n[ \t>]{0,8}symbol\b")  # the words that a narrow column breaks most
-_BOLD = Pattern(r"(\*\*|__)(?=\S)([^*\n]{1,200}?)(?<=\S)\1")
+_BOLD = Pattern(
+    r"(\*\*)(?=\S)([^*\n]{1,200}?)(?<=\S)\1|(?<![\w/.\\'\"=-])(__)(?=\S)([^*\n]{1,200}?)(?<=\S)__(?![\w/.])"
+)
 _HEADING = Pattern(r"\s{0,3}#{1,6}\s+(?=\S)")
 _PREFIX = Pattern(
     r"\s*(?:\[(?:rank|default)\d{1,5}\]:\s?|\((?:\w{1,40}\s+)?(?:\w+\s)?pid=\d{1,9}(?:,[^()\n]{0,80})?\)\s?)+"
@@ -100,13 +102,15 @@ def _line(line: str) -> str:
         line = found[1] + line[found.end() :]
     line = _HEADING.sub("", line, count=1) if _HEADING.match(line) else line
     if "**" in line or "__" in line:
-        line = _BOLD.sub(r"\2" if "**" in line else _keep_dunder, line)
+        line = _BOLD.sub(_plain, line)
     return line.replace("`", "").expandtabs(8).rstrip()
 
 
-def _keep_dunder(found: re.Match[str]) -> str:
-    """``__version__`` is a name of Python, not bold text."""
-    return found[0] if re.fullmatch(r"\w+", found[2]) else found[2]
+def _plain(found: re.Match[str]) -> str:
+    """Bold text without its marks; ``__version__`` is a name of Python."""
+    if found[1]:
+        return found[2]
+    return found[0] if re.fullmatch(r"\w+", found[4]) else found[4]
 
 
 _KEYS = (
@@ -123,8 +127,18 @@ _GLUED = Pattern(
 )
 
 
+_FLAT_FRAME = Pattern(r'File "[^"]{1,300}", line \d{1,7}, in ')
+_GLUED_FRAME = Pattern(
+    r'(?<=\S)\s{0,20}(?=File "[^"]{1,300}", line \d{1,7}, in )|(?<=[\^~])\s{1,20}(?=\S)|(?<=\S)\s{1,20}(?=[~^]{3,})'
+    r"|(?<=\S)\s{1,20}(?=(?:[A-Za-z_]\w{0,60}\.){0,6}[A-Z_]\w{0,60}(?:Error|Exception): \S)"
+)
+
+
 def _split_flat_line(line: str) -> list[str]:
-    """A report whose line breaks were lost holds several known keys in one line: put the breaks back."""
+    """A report, or a traceback, whose line breaks were lost: several of its keys, or frames, stand in one line, and get
+    the breaks back."""
+    if line.count('", line ') > 1 and len(list(_FLAT_FRAME.finditer(line))) > 1:
+        return [part.strip() for part in _GLUED_FRAME.sub("\n", line).split("\n")]
     if len(line) < 60 or (sum(key in line for key in _KEYS) < 3 and line.count("[pip3] ") + line.count("[conda] ") < 2):
         return [line]
     return [part.strip() for part in _GLUED.sub("\n", line).split("\n")]

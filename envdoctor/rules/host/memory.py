@@ -10,7 +10,10 @@ _SAYS = (
     ),
     Pattern(r"(?i)killed by signal:? (?:9|killed)"),
     Pattern(r"(?i)(?:exit(?:ed with)?(?: code)?|(?:error|return) code):? ?(?:-9|137)\b"),
-    Pattern(r"^Loading checkpoint shards.{0,200}\]\s*Killed$|^Killed$"),
+    Pattern(
+        r"^Loading checkpoint shards.{0,200}\]\s*Killed$|^Killed$"
+        r"|^\[\d{1,3}\]\s{0,4}[+-]?\s{1,8}(?:\d{1,9} )?(?i:killed)\s"  # of a shell's list of its jobs
+    ),
     Pattern(r"(?i)DefaultCPUAllocator: (?:can't|not enough)"),
 )
 
