@@ -1,4 +1,4 @@
-from envdoctor.rules.gpu._naming import full, subject
+from envdoctor.rules.gpu._cards import full, subject
 from envdoctor.rules.rule import WARNING, Facts, Findings, Skip, finding, need, rule
 
 MARGIN = 5  # degrees below the threshold at which the hardware slows down
@@ -19,10 +19,14 @@ def temperature(facts: Facts) -> Findings:
         now, limit = gpu.temperature, gpu.temperature_slowdown
         if now is None or limit is None or now < limit - MARGIN:
             continue
+        message = f"{full(gpu)} is at {now} °C, and slows down at {limit} °C."
         yield finding(
             subject=subject(gpu),
             actual=f"{now} °C",
             expected=f"below {limit - MARGIN} °C",
-            message=f"{full(gpu)} is at {now} °C, and slows down at {limit} °C.",
-            fix="Cooling is the host's; rent another machine if it stays so.",
+            message=message,
+            fix=_COOLING,
         )
+
+
+_COOLING = "Cooling is the host's; rent another machine if it stays so."
