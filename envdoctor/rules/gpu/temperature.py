@@ -19,14 +19,10 @@ def temperature(facts: Facts) -> Findings:
         now, limit = gpu.temperature, gpu.temperature_slowdown
         if now is None or limit is None or now < limit - MARGIN:
             continue
-        message = f"{full(gpu)} is at {now} °C, and slows down at {limit} °C."
         yield finding(
             subject=subject(gpu),
             actual=f"{now} °C",
             expected=f"below {limit - MARGIN} °C",
-            message=message,
-            fix=_COOLING,
+            message=f"{full(gpu)} is at {now} °C, and slows down at {limit} °C.",
+            fix="Cooling is the host's; rent another machine if it stays so.",
         )
-
-
-_COOLING = "Cooling is the host's; rent another machine if it stays so."
