@@ -43,8 +43,8 @@ from envdoctor.knowledge.machine import (
     platform_of,
 )
 from envdoctor.knowledge.messages import anywhere, is_log_line
-from envdoctor.knowledge.numbers import Numbers, capability, numbers, reaches
-from envdoctor.knowledge.renting import RELIABLE, for_capability
+from envdoctor.knowledge.numbers import Numbers, capability, line, numbers, reaches
+from envdoctor.knowledge.renting import RELIABLE, for_capability, for_cuda
 from envdoctor.knowledge.requirements import demanded_specifier, normal
 from envdoctor.knowledge.roles import PLUMBING, TRAINING
 from envdoctor.knowledge.solver import best_build, fits
@@ -89,6 +89,7 @@ __all__ = [
     "first_release",
     "fits",
     "for_capability",
+    "for_cuda",
     "generation",
     "gpu_names",
     "has_new_strings",
@@ -103,6 +104,7 @@ __all__ = [
     "is_package",
     "is_published",
     "lacks_licence",
+    "line",
     "line_is_guessed",
     "line_of",
     "lines_beside",

@@ -28,7 +28,7 @@ from envdoctor.knowledge import messages, versions
 from envdoctor.knowledge.messages import anywhere
 from envdoctor.locks.target import Target
 from envdoctor.rules import remedies
-from envdoctor.rules.causes import WITHOUT_CUDA, Kind, kind_of
+from envdoctor.rules.causes import WITHOUT_CUDA, Kind, kind_named, kind_of
 from envdoctor.rules.finding import (
     ERROR,
     NOTE,
@@ -44,7 +44,7 @@ from envdoctor.rules.finding import (
     Who,
     finding,
 )
-from envdoctor.rules.hardware import likely_capabilities, need_gpu, on_cpu, trains_on_gpu
+from envdoctor.rules.hardware import likely_capabilities, need_gpu, on_cpu, other_framework, trains_on_gpu
 from envdoctor.values import shell
 from envdoctor.values.frozen import frozen
 from envdoctor.values.pattern import Pattern
@@ -82,6 +82,7 @@ __all__ = [
     "anywhere",
     "error_lines",
     "finding",
+    "kind_named",
     "kind_of",
     "known",
     "likely_capabilities",
@@ -89,6 +90,7 @@ __all__ = [
     "need",
     "need_gpu",
     "on_cpu",
+    "other_framework",
     "remedies",
     "rule",
     "shell",

@@ -249,11 +249,10 @@ def _build_for(facts: Facts, machine: Machine, build: Build) -> str:
 
 _TRIED_NEWER = (
     "A newer torch was installed already, by the text. See whether the Python that fails is the one which has it "
-    "(below: "
-    "its list must hold the GPU's architecture, sm_120 for RTX 50); a package that was installed after it may have "
-    "brought the old one back. What is compiled for one torch (vLLM, xformers, flash-attn, torchvision) must be of a "
-    "release for that very torch, and none is for a nightly: take a fresh environment, let vLLM 0.9 or later bring the "
-    "torch that it is built for (its wheels are for CUDA 12.8 and later), and install the rest beside that."
+    "(below: its list must hold the GPU's architecture, sm_120 for RTX 50); a package that was installed after it may "
+    "have brought the old one back. What is compiled for one torch (vLLM, xformers, flash-attn, torchvision) must be "
+    "of a release for that very torch, and none is for a nightly: take a fresh environment, let vLLM 0.9 or later "
+    "bring the torch that it is built for (its wheels are for CUDA 12.8 and later), and install the rest beside that."
 )
 
 
