@@ -1,18 +1,13 @@
-from envdoctor.knowledge.questions import best_build, driver_version, machine_of, nvidia_gpu, torch_cuda, torch_version
-from envdoctor.rules.rule import (
-    ERROR,
-    Facts,
-    Finding,
-    Findings,
-    Pattern,
-    Skip,
-    Target,
-    anywhere,
-    finding,
-    known,
-    remedies,
-    rule,
+from envdoctor.knowledge.questions import (
+    best_build,
+    driver_version,
+    machine_of,
+    messages,
+    nvidia_gpu,
+    torch_cuda,
+    torch_version,
 )
+from envdoctor.rules.rule import ERROR, Facts, Finding, Findings, Pattern, Skip, Target, finding, known, remedies, rule
 from envdoctor.rules.torch import _meant_gpu
 
 _SAYS = Pattern(r"Torch not compiled with CUDA enabled")
@@ -40,7 +35,7 @@ def cpu_only(facts: Facts, target: Target) -> Findings:
     """
     version, cuda = torch_version(facts), torch_cuda(facts)
     torch = known(facts.torch)
-    said = anywhere(facts, _SAYS)
+    said = messages.anywhere(facts, _SAYS)
     if said is None and (version is None or cuda is None):
         raise Skip("which build of torch is installed is not known")
     guessed = said is not None and not (torch is not None and torch.cuda) and "+cu" not in (version or "")

@@ -1,17 +1,5 @@
-from envdoctor.rules.rule import (
-    ERROR,
-    WARNING,
-    Facts,
-    Finding,
-    Findings,
-    Match,
-    Pattern,
-    Skip,
-    anywhere,
-    finding,
-    known,
-    rule,
-)
+from envdoctor.knowledge.questions import messages
+from envdoctor.rules.rule import ERROR, WARNING, Facts, Finding, Findings, Pattern, Remedy, Skip, finding, known, rule
 from envdoctor.rules.torch._libraries import is_environments, mapped_libraries, short
 
 _STEMS = (
@@ -48,7 +36,7 @@ def cuda_libraries(facts: Facts) -> Findings:
     Source: https://github.com/pytorch/pytorch/issues/111469 https://github.com/bmaltais/kohya_ss/issues/1096
     https://github.com/bitsandbytes-foundation/bitsandbytes/blob/main/bitsandbytes/diagnostics/cuda.py
     """
-    said = anywhere(facts, *_SAYS) or (anywhere(facts, _STATUS) if _toolkit_on_path(facts) else None)
+    said = messages.anywhere(facts, *_SAYS) or (messages.anywhere(facts, _STATUS) if _toolkit_on_path(facts) else None)
     libraries = [library for library in mapped_libraries(facts) if library.stem in _STEMS]
     if said is None and not libraries:
         raise Skip("which CUDA libraries are loaded is not known")
@@ -62,7 +50,9 @@ def cuda_libraries(facts: Facts) -> Findings:
     works = torch is not None and torch.cuda_available
     if said is not None or several or (outside and own):
         paths = ", ".join([short(library.path) for library in outside][:4])
-        yield _finding(said, paths, "; ".join(several), severe=said is not None or bool(several) or not works)
+        yield _finding(
+            said[0] if said else "", paths, "; ".join(several), severe=said is not None or bool(several) or not works
+        )
 
 
 def _toolkit_on_path(facts: Facts) -> bool:
@@ -71,30 +61,32 @@ def _toolkit_on_path(facts: Facts) -> bool:
     return any("cuda" in part.lower() and "compat" not in part for part in path.split(":"))
 
 
-def _finding(said: Match[str] | None, outside: str, twice: str, *, severe: bool) -> Finding:
+def _finding(said: str, outside: str, twice: str, *, severe: bool) -> Finding:
     title, usually = "", ""
-    if said is not None:
-        title, usually = _REFUSED_CALL if _STATUS.search(said[0]) else _MISSING_SYMBOL
-        message = f'{title}: "{said[0]}".'
+    if said:
+        title, usually = _REFUSED_CALL if _STATUS.search(said) else _MISSING_SYMBOL
+        message = f'{title}: "{said}".'
     elif twice:
         message = f"Several versions of one CUDA library are loaded: {twice}."
     else:
         message = f"torch runs with CUDA libraries from outside its environment: {outside}."
     return finding(
         title=title,
-        actual=twice or outside or (said[0] if said else ""),
+        actual=twice or outside or said,
         severity=ERROR if severe else WARNING,
         message=message,
         usually=usually,
-        fix=_FIX if said is not None else _START,
-        run=("python -m pip list | grep -i nvidia", _WITHOUT) if said is not None else _WITHOUT,
+        fix=_MAKE_ANEW if said else _START,
         explains=_EXPLAINED if severe else (),
     )
 
 
 _EXPLAINED = ("torch/cuda-error", "torch/import-fails", "torch/cuda-unavailable", "packages/cuda-wheels")
-_WITHOUT = "env -u LD_LIBRARY_PATH python train.py"
-_START = "Start the job without LD_LIBRARY_PATH; install torch again if its own libraries are incomplete."
+_COMMAND = "env -u LD_LIBRARY_PATH python train.py"
+_START = Remedy(
+    text="Start the job without LD_LIBRARY_PATH; install torch again if its own libraries are incomplete.",
+    commands=(_COMMAND,),
+)
 _REFUSED_CALL = (
     "cuBLAS refuses a call, and a toolkit's folder stands on LD_LIBRARY_PATH",
     "one half of cuBLAS comes from that folder and the other is torch's own; else the call itself is wrong",
@@ -105,7 +97,8 @@ _MISSING_SYMBOL = (
     "wheels of two CUDA lines (nvidia-nccl-cu11 beside nvidia-nccl-cu12, an older torch's that stayed) put files of "
     "one name into one folder, or one library was upgraded without the others",
 )
-_FIX = (
-    "Start the job without LD_LIBRARY_PATH. See which nvidia packages are installed: of two lines remove all (cu11 and "
-    "cu12), then install torch again with what it asks for, or make the environment anew."
+_MAKE_ANEW = Remedy(
+    text="Start the job without LD_LIBRARY_PATH. See which nvidia packages are installed: of two lines remove all "
+    "(cu11 and cu12), then install torch again with what it asks for, or make the environment anew.",
+    commands=("python -m pip list | grep -i nvidia", _COMMAND),
 )

@@ -99,14 +99,10 @@ def _mixed_libraries(said: str, where: str, outside: str) -> Finding:
             title = "cuDNN and what is loaded with it do not fit together"
             usually = f"{usually}, or it meets a cuBLAS of another line of CUDA than its own"
     reason = f'"{said}"' if said else f"cuDNN is loaded from {where}"
+    message = f"{title}: {reason}" + (f"; {outside} comes from outside the environment." if outside else ".")
+    one, fix = "one cuDNN, the one installed with torch", _WITHOUT_LIBRARY_PATH
     return finding(
-        title=title,
-        actual=where or said,
-        expected="one cuDNN, the one installed with torch",
-        message=f"{title}: {reason}" + (f"; {outside} comes from outside the environment." if outside else "."),
-        usually=usually,
-        fix=_WITHOUT_LIBRARY_PATH,
-        explains=_OF_BOTH,
+        title=title, actual=where or said, expected=one, message=message, usually=usually, fix=fix, explains=_OF_BOTH
     )
 
 
@@ -159,13 +155,17 @@ _SEE_WHAT_IT_LACKS = Remedy(
 
 def _outdated_for_jax(library: _cudnn_release.OutdatedLibrary) -> Finding:
     name, have, least = library
+    title, have = f"{name} is too old for this JAX", f"{name} {have}" if have else f"an older {name}"
+    message = (
+        f"The {name} that JAX finds{f' ({library.have})' if library.have else ''} is too old for this JAX, which needs "
+        f"{least} or later: its CUDA backend does not start."
+    )
     return finding(
         subject=name,
-        title=f"{name} is too old for this JAX",
-        actual=f"{name} {have}" if have else f"an older {name}",
+        title=title,
+        actual=have,
         expected=f"{name} {least} or later",
-        message=f"The {name} that JAX finds{f' ({have})' if have else ''} is too old for this JAX, which needs {least} "
-        "or later: its CUDA backend does not start.",
+        message=message,
         usually=f"another package pinned or brought the old one (torch, conda's {name.lower()}), or LD_LIBRARY_PATH "
         "leads to the system's",
         fix=_newer_for_jax(name, least),
@@ -189,19 +189,28 @@ def _without_cudnn(facts: Facts, said: str, major: str) -> Finding | None:
     image, which = _cudnn_release.image_without_cudnn(facts, major), f"cuDNN {major}".rstrip()
     if image is None:
         return None
+    message = (
+        f"{which} is looked for and not found, and the image that the text names, {image.name}, holds none as it is "
+        "published: of NVIDIA's images of CUDA only those with cudnn in their tag do (base lacks cuBLAS as well): "
+        f'"{said}".'
+    )
     return finding(
         title=_NOT_THERE,
         actual=f"{said[:80]}, in an image without cuDNN",
         expected=which,
-        message=f"{which} is looked for and not found, and the image that the text names, {image.name}, holds none as "
-        "it is published: of NVIDIA's images of CUDA only those with cudnn in their tag do (base lacks cuBLAS as "
-        f'well): "{said}".',
-        fix=f"Take the image with cuDNN ({image.with_cudnn}, or -devel-: those up to CUDA 12.2 hold cuDNN 8, from 12.4 "
-        f"on cuDNN 9), or install it in the image ({image.wheel} with its folder lib on LD_LIBRARY_PATH, or the "
-        f"system's package). CTranslate2 (faster-whisper) {image.suits}",
-        run="ldconfig -p | grep -E 'cudnn|cublas'",
+        message=message,
+        fix=_take_with_cudnn(image),
         explains=_OF_FILES,
         source="https://hub.docker.com/r/nvidia/cuda https://github.com/SYSTRAN/faster-whisper#gpu",
+    )
+
+
+def _take_with_cudnn(image: _cudnn_release.ImageWithoutCudnn) -> Remedy:
+    return Remedy(
+        text=f"Take the image with cuDNN ({image.with_cudnn}, or -devel-: those up to CUDA 12.2 hold cuDNN 8, from "
+        f"12.4 on cuDNN 9), or install it in the image ({image.wheel} with its folder lib on LD_LIBRARY_PATH, or the "
+        f"system's package). CTranslate2 (faster-whisper) {image.suits}",
+        commands=("ldconfig -p | grep -E 'cudnn|cublas'",),
     )
 
 
@@ -209,21 +218,17 @@ def _not_found(said: str, file: str, major: str, others: bool, eleven: bool) -> 
     which = f"cuDNN {major}".rstrip()
     asker = " by what asks for it, which is not torch" if others else ""
     other = " Another major version of it does not serve." if major else ""
-    return finding(
-        title=_NOT_THERE,
-        actual=f"{file} not found",
-        expected=which,
-        message=f'{which} is looked for and not found{asker}: "{said}".{other}',
-        fix=_BY_WHAT_ASKS.format(which) + ("" if others else _BY_TORCH),
-        run=("ldconfig -p | grep cudnn", _wheel("cu11" if eleven else "cu12", major)),
-        explains=_OF_FILES,
-    )
+    message = f'{which} is looked for and not found{asker}: "{said}".{other}'
+    text = _BY_WHAT_ASKS.format(which) + ("" if others else _BY_TORCH)
+    fix = Remedy(text=text, commands=("ldconfig -p | grep cudnn", _wheel("cu11" if eleven else "cu12", major)))
+    gone = f"{file} not found"
+    return finding(title=_NOT_THERE, actual=gone, expected=which, message=message, fix=fix, explains=_OF_FILES)
 
 
 _BY_WHAT_ASKS = (
-    "Install {} for the CUDA line of what asks for it (a wheel nvidia-cudnn-cu11, -cu12 or -cu13, conda, or the system's "
-    "package), put its folder on LD_LIBRARY_PATH where that runs (on every machine), or take a release that was built "
-    "for the cuDNN that is here."
+    "Install {} for the CUDA line of what asks for it (a wheel nvidia-cudnn-cu11, -cu12 or -cu13, conda, or the "
+    "system's package), put its folder on LD_LIBRARY_PATH where that runs (on every machine), or take a release that "
+    "was built for the cuDNN that is here."
 )
 _BY_TORCH = " torch brings its own: install torch again if it is the one that asks."
 
@@ -233,17 +238,10 @@ def _wheel(line: str, major: str) -> str:
 
 
 def _asked_for(said: str, part: tuple[str, str, str, str, str], fix: Remedy) -> Finding:
-    title, expected, message, usually, source = part
-    explains = ("torch/cuda-libraries", "packages/")
+    title, need, message, usually, url = part
+    message, files = f"{message}: {said}.", ("torch/cuda-libraries", "packages/")
     return finding(
-        title=title,
-        actual=said,
-        expected=expected,
-        message=f"{message}: {said}.",
-        usually=usually,
-        fix=fix,
-        explains=explains,
-        source=source,
+        title=title, actual=said, expected=need, message=message, usually=usually, fix=fix, explains=files, source=url
     )
 
 

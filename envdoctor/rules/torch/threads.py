@@ -1,18 +1,6 @@
 from envdoctor.knowledge.questions import whole_cpus
-from envdoctor.rules.rule import (
-    NOTE,
-    WARNING,
-    Facts,
-    Findings,
-    SetVariable,
-    Skip,
-    Target,
-    finding,
-    known,
-    need,
-    rule,
-    trains_on_gpu,
-)
+from envdoctor.rules.finding import SetVariable
+from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, Skip, Target, finding, known, need, rule, trains_on_gpu
 
 FEW, MANY = 0.25, 2.0  # of the CPUs allowed: outside of this something was set wrongly, inside it is a matter of taste
 
