@@ -70,13 +70,9 @@ _HIDDEN_EXPLAINS = (*_OF_TORCH, "torch/device-count", "driver/cuda-init", "varia
 
 
 def _devices_taken(lost: str) -> Finding:
-    return finding(
-        actual=lost,
-        expected="the GPU that this container was started with",
-        who="host",
-        message=f'This container has lost access to its GPU ("{lost}"): starting it again brings it back.',
-        fix=_no_device.START_AGAIN,
-    )
+    message = f'This container has lost access to its GPU ("{lost}"): starting it again brings it back.'
+    own, fix = "the GPU that this container was started with", _no_device.START_AGAIN
+    return finding(actual=lost, expected=own, who="host", message=message, fix=fix)
 
 
 def _silent_nvml(facts: Facts, lost: str) -> Finding:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from envdoctor.knowledge.installed_torch import torch_build
 from envdoctor.knowledge.machine import needs_board_wheels
-from envdoctor.knowledge.questions import capability_of, code_for, release_of
+from envdoctor.knowledge.questions import capability_of, code_for, line_is_guessed, release_of
 from envdoctor.knowledge.solver import libraries_know
 from envdoctor.knowledge.torch_builds import Build, build_of
 from envdoctor.rules.rule import Facts, known
@@ -30,7 +30,9 @@ def torch_serves(facts: Facts, number: str) -> bool:
 
 
 def may_be_another_build(facts: Facts, number: str) -> bool:
-    """Is there a torch of this release with code for the GPU? Then a report without the line accuses nobody."""
+    """Is its line not told, and has another torch of the release code for the GPU? Then a report accuses nobody."""
+    if not line_is_guessed(facts):
+        return False
     build = torch_build(facts)
     of_release = build is not None and release_of(build.torch) is not None and some_build_serves(build.torch, number)
     return needs_board_wheels(facts) or of_release

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
-from envdoctor.knowledge.questions import circumstances, line, platform_of, release_of
-from envdoctor.rules.rule import Facts, Pattern, known
+from envdoctor.knowledge.questions import (
+    best_build,
+    circumstances,
+    driver_version,
+    line,
+    machine_of,
+    platform_of,
+    release_of,
+)
+from envdoctor.rules.rule import Facts, Pattern, known, remedies
 
 _WANTS_CUDA = Pattern(
     r"(?i)cudatoolkit|pytorch-cuda|cuda-version|[+/-]cu1\d\d\b|nvidia toolkit detected"
@@ -59,3 +67,12 @@ def solver_fell_back(facts: Facts, version: str | None) -> str:
         f"{', '.join(release.lines)}), and conda's solver took the one for processors in its place; name a CUDA that "
         "the release has, or pin the torch that belongs to that CUDA"
     )
+
+
+def by_hand(facts: Facts, version: str | None) -> str:
+    """The same release on the newest CUDA line that this machine runs, where that is known."""
+    build = best_build(machine_of(facts), torch=version).build if driver_version(facts) else None
+    public = (version or "").partition("+")[0]
+    packages, backend = known(facts.packages), build.label if build else "auto"
+    exact = remedies.torch_family(packages, backend, f"torch=={public}") if public and build else ""
+    return exact or remedies.torch_family(packages, backend, "torch")

@@ -1,12 +1,4 @@
-from envdoctor.knowledge.questions import (
-    best_build,
-    driver_version,
-    machine_of,
-    messages,
-    nvidia_gpu,
-    torch_cuda,
-    torch_version,
-)
+from envdoctor.knowledge.questions import messages, nvidia_gpu, torch_cuda, torch_version
 from envdoctor.rules.rule import ERROR, Facts, Finding, Findings, Pattern, Skip, Target, finding, known, remedies, rule
 from envdoctor.rules.torch import _meant_gpu
 
@@ -65,7 +57,9 @@ def cpu_only(facts: Facts, target: Target) -> Findings:
         expected=repair[0].version if repair else "a CUDA build",
         message=f"{name} has no CUDA in it, {why}.",
         usually=usually,
-        fix=remedies.FOR_JETSON if jetson else remedies.choose(target, repair, text, _by_hand(facts, version)),
+        fix=remedies.FOR_JETSON
+        if jetson
+        else remedies.choose(target, repair, text, _meant_gpu.by_hand(facts, version)),
         repair=repair,
     )
 
@@ -81,20 +75,8 @@ _REINSTALL = (
 
 
 def _asked_in_vain(name: str, said: str, why: str, instead: str) -> Finding:
+    actual, expected = f"{name}, built without CUDA", "code that asks for no CUDA"
+    message = f'{name} has no CUDA in it, {why} ("{said}").'
     return finding(
-        title=_WITHOUT_CUDA,
-        actual=f"{name}, built without CUDA",
-        expected="code that asks for no CUDA",
-        message=f'{name} has no CUDA in it, {why} ("{said}").',
-        fix=instead,
-        explains=_OF_TORCH,
+        title=_WITHOUT_CUDA, actual=actual, expected=expected, message=message, fix=instead, explains=_OF_TORCH
     )
-
-
-def _by_hand(facts: Facts, version: str | None) -> str:
-    """The same release on the newest CUDA line that this machine runs, where that is known."""
-    build = best_build(machine_of(facts), torch=version).build if driver_version(facts) else None
-    public = (version or "").partition("+")[0]
-    packages, backend = known(facts.packages), build.label if build else "auto"
-    exact = remedies.torch_family(packages, backend, f"torch=={public}") if public and build else ""
-    return exact or remedies.torch_family(packages, backend, "torch")

@@ -1,5 +1,4 @@
-from envdoctor.knowledge.questions import messages
-from envdoctor.rules.rule import ERROR, WARNING, Facts, Finding, Findings, Pattern, Remedy, Skip, finding, known, rule
+from envdoctor.rules.rule import ERROR, WARNING, Facts, Finding, Findings, Pattern, Skip, anywhere, finding, known, rule
 from envdoctor.rules.torch._libraries import is_environments, mapped_libraries, short
 
 _STEMS = (
@@ -36,7 +35,7 @@ def cuda_libraries(facts: Facts) -> Findings:
     Source: https://github.com/pytorch/pytorch/issues/111469 https://github.com/bmaltais/kohya_ss/issues/1096
     https://github.com/bitsandbytes-foundation/bitsandbytes/blob/main/bitsandbytes/diagnostics/cuda.py
     """
-    said = messages.anywhere(facts, *_SAYS) or (messages.anywhere(facts, _STATUS) if _toolkit_on_path(facts) else None)
+    said = anywhere(facts, *_SAYS) or (anywhere(facts, _STATUS) if _toolkit_on_path(facts) else None)
     libraries = [library for library in mapped_libraries(facts) if library.stem in _STEMS]
     if said is None and not libraries:
         raise Skip("which CUDA libraries are loaded is not known")
@@ -76,17 +75,15 @@ def _finding(said: str, outside: str, twice: str, *, severe: bool) -> Finding:
         severity=ERROR if severe else WARNING,
         message=message,
         usually=usually,
-        fix=_MAKE_ANEW if said else _START,
+        fix=_FIX if said else _START,
+        run=("python -m pip list | grep -i nvidia", _WITHOUT) if said else _WITHOUT,
         explains=_EXPLAINED if severe else (),
     )
 
 
 _EXPLAINED = ("torch/cuda-error", "torch/import-fails", "torch/cuda-unavailable", "packages/cuda-wheels")
-_COMMAND = "env -u LD_LIBRARY_PATH python train.py"
-_START = Remedy(
-    text="Start the job without LD_LIBRARY_PATH; install torch again if its own libraries are incomplete.",
-    commands=(_COMMAND,),
-)
+_WITHOUT = "env -u LD_LIBRARY_PATH python train.py"
+_START = "Start the job without LD_LIBRARY_PATH; install torch again if its own libraries are incomplete."
 _REFUSED_CALL = (
     "cuBLAS refuses a call, and a toolkit's folder stands on LD_LIBRARY_PATH",
     "one half of cuBLAS comes from that folder and the other is torch's own; else the call itself is wrong",
@@ -97,8 +94,7 @@ _MISSING_SYMBOL = (
     "wheels of two CUDA lines (nvidia-nccl-cu11 beside nvidia-nccl-cu12, an older torch's that stayed) put files of "
     "one name into one folder, or one library was upgraded without the others",
 )
-_MAKE_ANEW = Remedy(
-    text="Start the job without LD_LIBRARY_PATH. See which nvidia packages are installed: of two lines remove all "
-    "(cu11 and cu12), then install torch again with what it asks for, or make the environment anew.",
-    commands=("python -m pip list | grep -i nvidia", _COMMAND),
+_FIX = (
+    "Start the job without LD_LIBRARY_PATH. See which nvidia packages are installed: of two lines remove all (cu11 and "
+    "cu12), then install torch again with what it asks for, or make the environment anew."
 )

@@ -120,25 +120,17 @@ _WITHOUT_LIBRARY_PATH = Remedy(
 
 def _older(loaded: str, built: str, *, worse: bool) -> Finding:
     refused = ": torch refuses it." if worse else "; that is allowed, but not what was tested."
-    return finding(
-        actual=loaded,
-        expected=f"{built} or a later {built.partition('.')[0]}.x",
-        severity=ERROR if worse else NOTE,
-        message=f"cuDNN {loaded} is loaded, torch was built with {built}{refused}",
-        fix=_WITHOUT_LIBRARY_PATH,
-        explains=("torch/cuda-error", "torch/cuda-libraries") if worse else (),
-    )
+    message = f"cuDNN {loaded} is loaded, torch was built with {built}{refused}"
+    later, severity = f"{built} or a later {built.partition('.')[0]}.x", ERROR if worse else NOTE
+    follows, fix = ("torch/cuda-error", "torch/cuda-libraries") if worse else (), _WITHOUT_LIBRARY_PATH
+    return finding(actual=loaded, expected=later, severity=severity, message=message, fix=fix, explains=follows)
 
 
 def _not_loaded(said: str) -> Finding:
+    title, whole = "A part of cuDNN does not load", "one cuDNN, whole, the one installed with what asks for it"
+    message, why = f'cuDNN is there, and a part of it does not load: "{said}".', _FOUND_FIRST_FOR_IT
     return finding(
-        title="A part of cuDNN does not load",
-        actual=said,
-        expected="one cuDNN, whole, the one installed with what asks for it",
-        message=f'cuDNN is there, and a part of it does not load: "{said}".',
-        usually=_FOUND_FIRST_FOR_IT,
-        fix=_SEE_WHAT_IT_LACKS,
-        explains=_OF_BOTH,
+        title=title, actual=said, expected=whole, message=message, usually=why, fix=_LACKS, explains=_OF_BOTH
     )
 
 
@@ -146,7 +138,7 @@ _FOUND_FIRST_FOR_IT = (
     "another cuDNN (LD_LIBRARY_PATH, the system's or conda's) is found first for that part, the installation is not "
     "whole, or the part misses a library of CUDA (libcublas, libnvrtc) of its own line"
 )
-_SEE_WHAT_IT_LACKS = Remedy(
+_LACKS = Remedy(
     text="Start the job without LD_LIBRARY_PATH; where that does not help, install torch and its nvidia-cudnn package "
     "again, and see what the part lacks.",
     commands=(_COMMAND, "ldconfig -p | grep cudnn", "python -m pip list"),

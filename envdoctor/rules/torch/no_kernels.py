@@ -1,4 +1,4 @@
-from envdoctor.knowledge.questions import circumstances, line_is_guessed, torch_version
+from envdoctor.knowledge.questions import circumstances, torch_version
 from envdoctor.rules.rule import ERROR, NOTE, Facts, Finding, Findings, Skip, Target, finding, known, remedies, rule
 from envdoctor.rules.torch import _gpu_code, _kernel_error, _new_build
 
@@ -23,7 +23,7 @@ def no_kernels(facts: Facts, target: Target) -> Findings:
     names_it = said is not None and _kernel_error.names_the_gpu(said)
     bare = {number: name for number, name in devices.items() if kernels and not _gpu_code.torch_serves(facts, number)}
     for number, name in bare.items():
-        either = line_is_guessed(facts) and _gpu_code.may_be_another_build(facts, number) and not names_it
+        either = _gpu_code.may_be_another_build(facts, number) and not names_it
         yield _finding(facts, target, name, number, either=either, shown=said is not None)
     # An unspecific complaint proves nothing against a build that covers the GPU: an extension may have raised it.
     if not bare and said is not None and (names_it or not (devices and kernels)):
