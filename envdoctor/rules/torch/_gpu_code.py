@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from envdoctor.knowledge.installed_torch import torch_build
 from envdoctor.knowledge.machine import needs_board_wheels
-from envdoctor.knowledge.questions import capability_of, code_for, line_is_guessed, release_of
+from envdoctor.knowledge.questions import capability_of, code_for, line_is_guessed, release_of, torch_version
 from envdoctor.knowledge.solver import libraries_know
 from envdoctor.knowledge.torch_builds import Build, build_of
 from envdoctor.rules.rule import Facts, known
@@ -34,17 +34,23 @@ def may_be_another_build(facts: Facts, number: str) -> bool:
     if not line_is_guessed(facts):
         return False
     build = torch_build(facts)
-    of_release = build is not None and release_of(build.torch) is not None and some_build_serves(build.torch, number)
+    of_release = build is not None and release_of(build.torch) is not None and _some_build_serves(build.torch, number)
     return needs_board_wheels(facts) or of_release
 
 
-def some_build_serves(torch: str, number: str) -> bool:
+def _some_build_serves(torch: str, number: str) -> bool:
     """Has a build of this release code for the GPU? Of one that is in no table (a nightly, a vendor's) any may."""
     release = release_of(torch)
     if release is None:
         return True
     builds = [build_of(release.name, line) for line in release.lines]
     return any(_serves(build, build.kernels, number) for build in builds)
+
+
+def release_may_serve(facts: Facts, number: str) -> bool | None:
+    """Has a build of torch's release code for the GPU? None where the release is not told."""
+    version = torch_version(facts)
+    return _some_build_serves(version, number) if version else None
 
 
 def _serves(build: Build | None, kernels: tuple[str, ...], number: str) -> bool:

@@ -1,9 +1,9 @@
-"""An error for want of code for the GPU: which GPU and which library it names, and in whose code it ends."""
+"""An error for want of code for the GPU: what it names, in whose code it ends, and what is said of it."""
 
 from __future__ import annotations
 
 from envdoctor.knowledge.architectures import compiler_name
-from envdoctor.knowledge.questions import capability, extensions, messages, torch_version
+from envdoctor.knowledge.questions import capability, circumstances, extensions, messages, torch_version
 from envdoctor.rules.packages._callers import caller_of
 from envdoctor.rules.rule import Facts, Match, Pattern, anywhere, known
 
@@ -36,8 +36,8 @@ def said(facts: Facts) -> Match[str] | None:
 
 
 def within_a_generation(facts: Facts, number: str | None) -> bool:
-    """torch 2.9 and 2.10 warn of each GPU above the newest that they name, though code of its major version runs "
-    "on it."""
+    """torch 2.9 and 2.10 warn of each GPU above the newest that they name, though code of its major version runs on
+    it."""
     known_to = anywhere(facts, _RANGE)
     if known_to is None or number is None or (most := capability(known_to["most"])) is None:
         return False
@@ -97,3 +97,66 @@ _TORCHS = Pattern(r"torch|RuntimeError: CUDA error|AcceleratorError")
 def is_torchs(facts: Facts) -> bool:
     """Does anything show torch? Programs of other languages and libraries print CUDA's words as well."""
     return torch_version(facts) is not None or any(_TORCHS.search(text) for text in messages.everything(facts))
+
+
+_TOLD = 3
+"""Packages that a person names in a sentence or two; a list has more."""
+
+
+def _is_what_runs(facts: Facts) -> bool:
+    """Does more than a person's word say which torch it was? A program often has one in an environment of its own."""
+    torch, packages = known(facts.torch), known(facts.packages)
+    listed = packages is not None and len(packages.distributions) > _TOLD
+    return listed or facts.origin.kind != "pasted" or (torch is not None and torch.cuda is not None)
+
+
+def of_torch(facts: Facts, name: str, number: str, *, either: bool) -> tuple[str, str]:
+    """What is proved of torch and this GPU, and what lies behind it in most cases."""
+    version, gpu = torch_version(facts), f"{name} ({architecture(number)})"
+    torch = f"torch {version}" if version and (either or _is_what_runs(facts)) else "torch"
+    if either:
+        return f"What was started holds no code for {gpu}: {torch}, {_OR_AN_EXTENSION}.", ""
+    behind = _ANOTHER_TORCH if circumstances.NEWER_TORCH.stands(facts) else ""
+    return f"{torch} holds no code for {gpu}: no kernel will start.", behind
+
+
+_OR_AN_EXTENSION = (
+    "whose CUDA line is not told for certain and of which some builds have none while others have, or an extension "
+    "that was built for other GPUs"
+)
+_ANOTHER_TORCH = (
+    "another torch runs than the one that was installed last or asked (an environment or a Python of the program's own)"
+)
+
+
+def unspecific(facts: Facts, extension: str | None, number: str | None, *, invalid: bool) -> tuple[str, str]:
+    """The same where the error need not be torch's."""
+    other, version = other_than_torch(facts), torch_version(facts)
+    behind = _behind(facts)
+    if extension or (number is None and other):
+        behind = (
+            f"{extension or other} was built for other GPUs; else the code is another's, of which the error came later"
+        )
+    if extension:
+        return f"What {extension} started, in whose code the error ends, holds no code for this GPU.", behind
+    if other:
+        return f"What {other} started holds no code for the GPU.", behind
+    if invalid:
+        return "The driver does not take the compiled code of what was started.", behind
+    which = f" (torch {version} or an extension)" if version else ""
+    return f"What was started holds no code for the GPU{which}.", behind
+
+
+def _behind(facts: Facts) -> str:
+    if circumstances.FIXED_ARCHITECTURE.stands(facts):
+        return (
+            "an extension of the project was compiled for the one architecture that its build script names, and that "
+            "is not the GPU's; another of its extensions has a script of its own, or what was built before was not "
+            "built again"
+        )
+    if not is_torchs(facts):
+        return "the program or a library that it loads was built for GPUs of another generation, older or newer"
+    return (
+        "torch's build is of before this GPU or no longer holds code for its generation; else an extension (of the "
+        "traceback's last frames) was compiled for other GPUs"
+    )

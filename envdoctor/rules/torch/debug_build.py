@@ -17,10 +17,6 @@ def debug_build(facts: Facts) -> Findings:
         return
     # Whoever reports a debug build made from source made it on purpose.
     severity = NOTE if facts.origin.kind == "pasted" and "a0+" in torch.version else None
-    yield finding(
-        actual="debug build",
-        severity=severity,
-        message=f"torch {torch.version} is a debug build: every operator checks itself.",
-        fix="Install a release build of torch.",
-        run="python -m pip install --force-reinstall torch",
-    )
+    message = f"torch {torch.version} is a debug build: every operator checks itself."
+    fix, run = "Install a release build of torch.", "python -m pip install --force-reinstall torch"
+    yield finding(actual="debug build", severity=severity, message=message, fix=fix, run=run)

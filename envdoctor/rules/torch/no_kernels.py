@@ -1,4 +1,3 @@
-from envdoctor.knowledge.questions import circumstances, torch_version
 from envdoctor.rules.rule import ERROR, NOTE, Facts, Finding, Findings, Skip, Target, finding, known, remedies, rule
 from envdoctor.rules.torch import _gpu_code, _kernel_error, _new_build
 
@@ -30,11 +29,12 @@ def no_kernels(facts: Facts, target: Target) -> Findings:
         named, gpu = _kernel_error.name_device(said)
         if _kernel_error.within_a_generation(facts, named):
             return
-        either = False
-        if named is None and len(devices) == 1 and (version := torch_version(facts)):
-            ((named, gpu),) = devices.items()
-            either = _gpu_code.some_build_serves(version, named)
-        yield _finding(facts, target, gpu, named, either=either)
+        may_serve = None
+        if named is None and len(devices) == 1:
+            ((only, name),) = devices.items()
+            may_serve = _gpu_code.release_may_serve(facts, only)
+            named, gpu = (named, gpu) if may_serve is None else (only, name)
+        yield _finding(facts, target, gpu, named, either=may_serve is True)
 
 
 def _finding(
@@ -50,9 +50,9 @@ def _finding(
     text, *commands = _new_build.advice(facts, number, extension, vague=vague, either=either)
     invalid = number is None and all("image is invalid" in line for line in _kernel_error.lines(facts))
     if number is None or extension:
-        message, usually = _unspecific(facts, extension, number, invalid=invalid)
+        message, usually = _kernel_error.unspecific(facts, extension, number, invalid=invalid)
     else:
-        message, usually = _of_torch(facts, name, number, either=either)
+        message, usually = _kernel_error.of_torch(facts, name, number, either=either)
     return finding(
         subject=extension or name,
         title="The driver does not take the compiled code of what runs" if invalid else "",
@@ -64,67 +64,4 @@ def _finding(
         fix=remedies.choose(target, locked, text, *commands),
         repair=locked,
         explains=() if doubted else ("torch/cuda-error", "torch/import-fails", "attention/", "packages/"),
-    )
-
-
-_TOLD = 3
-"""Packages that a person names in a sentence or two; a list has more."""
-
-
-def _is_what_runs(facts: Facts) -> bool:
-    """Does more than a person's word say which torch it was? A program often has one in an environment of its own."""
-    torch, packages = known(facts.torch), known(facts.packages)
-    listed = packages is not None and len(packages.distributions) > _TOLD
-    return listed or facts.origin.kind != "pasted" or (torch is not None and torch.cuda is not None)
-
-
-def _of_torch(facts: Facts, name: str, number: str, *, either: bool) -> tuple[str, str]:
-    """What is proved of torch and this GPU, and what lies behind it in most cases."""
-    version, gpu = torch_version(facts), f"{name} ({_kernel_error.architecture(number)})"
-    torch = f"torch {version}" if version and (either or _is_what_runs(facts)) else "torch"
-    if either:
-        return f"What was started holds no code for {gpu}: {torch}, {_OR_AN_EXTENSION}.", ""
-    behind = _ANOTHER_TORCH if circumstances.NEWER_TORCH.stands(facts) else ""
-    return f"{torch} holds no code for {gpu}: no kernel will start.", behind
-
-
-_OR_AN_EXTENSION = (
-    "whose CUDA line is not told for certain and of which some builds have none while others have, or an extension "
-    "that was built for other GPUs"
-)
-_ANOTHER_TORCH = (
-    "another torch runs than the one that was installed last or asked (an environment or a Python of the program's own)"
-)
-
-
-def _unspecific(facts: Facts, extension: str | None, number: str | None, *, invalid: bool) -> tuple[str, str]:
-    """The same where the error need not be torch's."""
-    other, version = _kernel_error.other_than_torch(facts), torch_version(facts)
-    behind = _behind(facts)
-    if extension or (number is None and other):
-        behind = (
-            f"{extension or other} was built for other GPUs; else the code is another's, of which the error came later"
-        )
-    if extension:
-        return f"What {extension} started, in whose code the error ends, holds no code for this GPU.", behind
-    if other:
-        return f"What {other} started holds no code for the GPU.", behind
-    if invalid:
-        return "The driver does not take the compiled code of what was started.", behind
-    which = f" (torch {version} or an extension)" if version else ""
-    return f"What was started holds no code for the GPU{which}.", behind
-
-
-def _behind(facts: Facts) -> str:
-    if circumstances.FIXED_ARCHITECTURE.stands(facts):
-        return (
-            "an extension of the project was compiled for the one architecture that its build script names, and that "
-            "is not the GPU's; another of its extensions has a script of its own, or what was built before was not "
-            "built again"
-        )
-    if not _kernel_error.is_torchs(facts):
-        return "the program or a library that it loads was built for GPUs of another generation, older or newer"
-    return (
-        "torch's build is of before this GPU or no longer holds code for its generation; else an extension (of the "
-        "traceback's last frames) was compiled for other GPUs"
     )
