@@ -44,7 +44,7 @@ from envdoctor.rules.finding import (
     Who,
     finding,
 )
-from envdoctor.rules.hardware import likely_capabilities, need_gpu, on_cpu, other_framework, trains_on_gpu
+from envdoctor.rules.hardware import likely_capabilities, need_gpu, on_cpu, trains_on_gpu
 from envdoctor.values import shell
 from envdoctor.values.frozen import frozen
 from envdoctor.values.pattern import Pattern
@@ -90,7 +90,6 @@ __all__ = [
     "need",
     "need_gpu",
     "on_cpu",
-    "other_framework",
     "remedies",
     "rule",
     "shell",
