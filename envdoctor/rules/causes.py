@@ -66,14 +66,6 @@ ONLY_SLOW: frozenset[str] = frozenset(
 )
 """Kinds whose warnings cost time or are worth knowing, but end no run: they do not explain an error."""
 
-
-def kind_named(name: str) -> Kind:
-    """The kind that a table's row names."""
-    if name not in KINDS:
-        raise KeyError(name)
-    return cast(Kind, name)
-
-
 CAUSES: tuple[str, ...] = (
     # The driver and the device: while one of these is wrong, CUDA does not start, and nothing above it can be judged.
     "driver-library-mismatch",  # nothing at all can open the GPU: before whatever was said of it

@@ -28,7 +28,7 @@ from envdoctor.knowledge import messages, versions
 from envdoctor.knowledge.messages import anywhere
 from envdoctor.locks.target import Target
 from envdoctor.rules import remedies
-from envdoctor.rules.causes import WITHOUT_CUDA, Kind, kind_named, kind_of
+from envdoctor.rules.causes import WITHOUT_CUDA, Kind, kind_of
 from envdoctor.rules.finding import (
     ERROR,
     NOTE,
@@ -82,7 +82,6 @@ __all__ = [
     "anywhere",
     "error_lines",
     "finding",
-    "kind_named",
     "kind_of",
     "known",
     "likely_capabilities",

@@ -1,5 +1,5 @@
 from envdoctor.knowledge.questions import RUN_ERRORS, messages
-from envdoctor.rules.rule import ERROR, Facts, Findings, Pattern, Severity, anywhere, finding, kind_named, rule
+from envdoctor.rules.rule import ERROR, Facts, Findings, Pattern, Severity, anywhere, finding, kind_of, rule
 from envdoctor.rules.torch import _memory_use, _source_library
 
 
@@ -35,7 +35,7 @@ def cuda_error(facts: Facts) -> Findings:
             meaning = f"{meaning}; the settings that are shown have {classes}"
             remedy = f"{remedy} {_LABELS}"
         yield finding(
-            kind=kind_named(error.kind),
+            kind=kind_of(error.kind),
             subject=said[0],
             actual=said[0],
             message=f'"{said[0]}": {meaning}{asked.amounts if asked else ""}.',
