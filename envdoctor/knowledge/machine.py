@@ -12,7 +12,7 @@ from envdoctor.knowledge import gpus as table
 from envdoctor.knowledge.cuda_lines import from_code
 from envdoctor.knowledge.generations import generation
 from envdoctor.knowledge.gpus import GpuModel, capability_of
-from envdoctor.knowledge.messages import texts
+from envdoctor.knowledge.messages import anywhere, texts
 from envdoctor.knowledge.numbers import line, numbers
 from envdoctor.knowledge.solver import Machine
 from envdoctor.knowledge.topics import topics_of
@@ -189,6 +189,17 @@ def nvidia_gpu(facts: Facts) -> str | None:
 def driver_owner(facts: Facts) -> Literal["host", "you"]:
     """Inside a container the driver belongs to whoever runs the host; elsewhere it is one's own."""
     return "host" if in_container(facts) else "you"
+
+
+_UNLICENSED = Pattern(
+    r"(?i)(?:nvidia-gridd|vGPU|GRID).{0,80}(?:Failed to acquire license|unlicensed|not licensed)"
+    r"|does(?: not|n't) have (?:a )?valid Grid license|CUDA_ERROR_DEVICE_NOT_LICENSED",
+)
+
+
+def lacks_licence(facts: Facts) -> bool:
+    """Is this a virtual GPU without a licence? What does not work on it may follow from that."""
+    return anywhere(facts, _UNLICENSED) is not None
 
 
 def hidden_by(facts: Facts) -> str | None:

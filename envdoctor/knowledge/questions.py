@@ -22,6 +22,7 @@ from envdoctor.knowledge.cuda_errors import RUN_ERRORS
 from envdoctor.knowledge.cuda_lines import driver_runs, minimum_driver, newest_cuda
 from envdoctor.knowledge.cxx_symbols import has_new_strings
 from envdoctor.knowledge.errors import ERRORS, errors_in
+from envdoctor.knowledge.generations import driver_knows, driver_range, generation
 from envdoctor.knowledge.gpus import capability_of, identify, on_bus
 from envdoctor.knowledge.host import allowed_cpus, mebibytes, whole_cpus
 from envdoctor.knowledge.installed_torch import line_is_guessed, torch_build, torch_cuda, torch_version
@@ -36,13 +37,14 @@ from envdoctor.knowledge.machine import (
     in_container,
     in_wsl,
     is_board,
+    lacks_licence,
     machine_of,
     nvidia_gpu,
     platform_of,
 )
 from envdoctor.knowledge.messages import anywhere, is_log_line
-from envdoctor.knowledge.numbers import Numbers, capability, numbers, reaches
-from envdoctor.knowledge.renting import RELIABLE, for_capability
+from envdoctor.knowledge.numbers import Numbers, capability, line, numbers, reaches
+from envdoctor.knowledge.renting import RELIABLE, for_capability, for_cuda
 from envdoctor.knowledge.requirements import demanded_specifier, normal
 from envdoctor.knowledge.roles import PLUMBING, TRAINING
 from envdoctor.knowledge.solver import best_build, fits
@@ -77,7 +79,9 @@ __all__ = [
     "conda_channels",
     "demanded_specifier",
     "driver_cuda",
+    "driver_knows",
     "driver_owner",
+    "driver_range",
     "driver_runs",
     "driver_version",
     "errors_in",
@@ -85,6 +89,8 @@ __all__ = [
     "first_release",
     "fits",
     "for_capability",
+    "for_cuda",
+    "generation",
     "gpu_names",
     "has_new_strings",
     "headers_package",
@@ -97,6 +103,8 @@ __all__ = [
     "is_log_line",
     "is_package",
     "is_published",
+    "lacks_licence",
+    "line",
     "line_is_guessed",
     "line_of",
     "lines_beside",

@@ -83,6 +83,14 @@ def locked_pins(target: Target, packages: Packages | None, *names: str) -> tuple
     )
 
 
+def torch_pin(target: Target, *, cuda: bool = False) -> tuple[Pin, ...]:
+    """The torch that the stack locks; none where it must be one for CUDA and the stack is not."""
+    if target.choice is None or (cuda and not target.choice.cuda):
+        return ()
+    pin = by_name(target.choice.pins).get("torch")
+    return (Pin(name="torch", version=pin.version),) if pin else ()
+
+
 def choose(target: Target, repair_: tuple[Pin, ...], text: str, *by_hand: str, instead: tuple[str, ...] = ()) -> Remedy:
     """`envdoctor fix` where it repairs this, else the commands by hand, and those in place of them."""
     if repair_:
@@ -205,6 +213,11 @@ def _with_tail(command: str, tail: str) -> str:
 def again(requirement: str, options: str) -> str:
     """pip's command to install this once more with these options; "" where it is no requirement."""
     return shell.with_requirements(f"python -m pip install --force-reinstall {options}".rstrip(), requirement)
+
+
+def cuda_home(line: str) -> str:
+    """The command that points compilers to the toolkit of this line of CUDA."""
+    return f"export CUDA_HOME={shell.word(f'/usr/local/cuda-{line}')}"
 
 
 def upgrade(*names: str) -> str:

@@ -25,9 +25,10 @@ from envdoctor.facts.model import (
 )
 from envdoctor.facts.need import Skip, error_lines, known, need
 from envdoctor.knowledge import messages, versions
+from envdoctor.knowledge.messages import anywhere
 from envdoctor.locks.target import Target
 from envdoctor.rules import remedies
-from envdoctor.rules.causes import Kind, kind_of
+from envdoctor.rules.causes import WITHOUT_CUDA, Kind, kind_of
 from envdoctor.rules.finding import (
     ERROR,
     NOTE,
@@ -52,6 +53,7 @@ __all__ = [
     "ERROR",
     "NOTE",
     "WARNING",
+    "WITHOUT_CUDA",
     "DamagedFile",
     "Distribution",
     "Driver",
@@ -77,6 +79,7 @@ __all__ = [
     "Torch",
     "Unavailable",
     "Who",
+    "anywhere",
     "error_lines",
     "finding",
     "kind_of",
@@ -138,10 +141,12 @@ def rule(
     expected: str = "",
     who: Who = "you",
     explains: tuple[str, ...] = (),
+    for_gpu: bool = False,
 ) -> Callable[[Judge | Callable[[Facts], Findings]], Rule]:
     """Make a rule of a judge, which takes the facts, and the target where it looks at that.
 
-    What is given here is said of every finding that leaves it out. The rule is a value, and nothing is registered:
+    What is given here is said of every finding that leaves it out. ``for_gpu``: it looks at nothing where the target
+    trains on the CPU. The rule is a value, and nothing is registered:
     rules are found by their files.
     """
 
@@ -150,7 +155,7 @@ def rule(
         return Rule(
             name=f"{family or 'user'}/{name.replace('_', '-')}",
             severity=severity,
-            judge=_of_both(judge),
+            judge=_on_gpu_targets(_of_both(judge)) if for_gpu else _of_both(judge),
             doc=judge.__doc__ or "",
             kind=kind,
             subject=subject,
@@ -168,6 +173,15 @@ def _of_both(judge: Judge | Callable[[Facts], Findings]) -> Judge:
         return cast(Judge, judge)
     of_facts = cast(Callable[[Facts], Findings], judge)
     return lambda facts, _target: of_facts(facts)
+
+
+def _on_gpu_targets(judge: Judge) -> Judge:
+    def judge_for_gpu(facts: Facts, target: Target) -> Findings:
+        if on_cpu(target):
+            raise Skip("the target trains on the CPU")
+        return judge(facts, target)
+
+    return judge_for_gpu
 
 
 @functools.cache

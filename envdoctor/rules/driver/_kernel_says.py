@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from envdoctor.values.pattern import Pattern
+from envdoctor.rules.rule import Pattern, Remedy
 
 
 class Reason(NamedTuple):
@@ -15,12 +15,11 @@ class Reason(NamedTuple):
     usually: str = ""
     alone: bool = True  # does it need no other word that the driver does not answer?
 
+    @property
+    def helps(self) -> Remedy:
+        return Remedy(text=self.remedy, commands=self.commands)
 
-UNLICENSED = Pattern(
-    r"(?i)(?:nvidia-gridd|vGPU|GRID).{0,80}(?:Failed to acquire license|unlicensed|not licensed)"
-    r"|does(?: not|n't) have (?:a )?valid Grid license|CUDA_ERROR_DEVICE_NOT_LICENSED",
-)
-"""A virtual GPU without a licence: `packages/known-errors` says so, and what does not work on it may follow."""
+
 REASONS = (
     Reason(
         Pattern(r"(?i)The NVIDIA probe routine was not called for|nouveau kernel driver is currently in use"),

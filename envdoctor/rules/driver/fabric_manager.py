@@ -1,5 +1,4 @@
-from envdoctor.knowledge.questions import anywhere
-from envdoctor.rules.rule import ERROR, Facts, Findings, Pattern, Skip, finding, known, rule
+from envdoctor.rules.rule import ERROR, Facts, Findings, Pattern, Skip, anywhere, finding, known, rule
 
 _SAYS = (
     Pattern(r"(?i)nv-fabricmanager: .*"),
@@ -8,7 +7,11 @@ _SAYS = (
 _GOOD = frozenset({"completed", "not supported", "not-supported", "ok", ""})
 
 
-@rule(ERROR, kind="cuda-init-failed", subject="Fabric Manager", expected="completed", who="host")
+_EXPLAINED = ("driver/cuda-init", "torch/cuda-unavailable", "torch/cuda-error")
+_JOURNAL = ("journalctl -u nvidia-fabricmanager --no-pager | tail", "sudo systemctl restart nvidia-fabricmanager")
+
+
+@rule(ERROR, kind="cuda-init-failed", subject="Fabric Manager", expected="completed", who="host", explains=_EXPLAINED)
 def fabric_manager(facts: Facts) -> Findings:
     """The NVSwitch fabric of this machine is not up.
 
@@ -25,18 +28,16 @@ def fabric_manager(facts: Facts) -> Findings:
         raise Skip("the state of the NVSwitch fabric is not known")
     if said is None and ((state or "").lower() in _GOOD or (driver is not None and driver.cuinit == 0)):
         return  # where CUDA starts, as in a virtual machine with one GPU of a board, the fabric is not waited for
-    version = driver.kernel_module if driver else None
-    yield finding(
-        title="Fabric Manager, which sets up the fabric of NVSwitch machines, tells of a fault" if said else "",
-        actual=said[0] if said else state or "",
-        message=f'Fabric Manager, which sets up the fabric of NVSwitch machines, tells of a fault: "{said[0]}".'
-        if said
-        else f'The NVSwitch fabric is not up: "{state}".',
-        usually="Fabric Manager is of another version than the driver (they must be equal), is not installed or not "
-        "started; else a switch or link has failed (its journal names it)"
-        + (", or there is no NVSwitch here, and nothing that needs it" if said else ""),
-        fix=f"The host must start nvidia-fabricmanager{f' {version}' if version else ' of the driver version'}; "
-        "rent another machine until then.",
-        run=("journalctl -u nvidia-fabricmanager --no-pager | tail", "sudo systemctl restart nvidia-fabricmanager"),
-        explains=("driver/cuda-init", "torch/cuda-unavailable", "torch/cuda-error"),
-    )
+    title, none_here, actual = (_FAULT, _NONE_HERE, said[0]) if said else ("", "", state or "")
+    message = f'{title or "The NVSwitch fabric is not up"}: "{actual}".'
+    version = driver.kernel_module if driver and driver.kernel_module else "of the driver version"
+    fix = f"The host must start nvidia-fabricmanager {version}; rent another machine until then."
+    yield finding(title=title, actual=actual, message=message, usually=_USUALLY + none_here, fix=fix, run=_JOURNAL)
+
+
+_FAULT = "Fabric Manager, which sets up the fabric of NVSwitch machines, tells of a fault"
+_USUALLY = (
+    "Fabric Manager is of another version than the driver (they must be equal), is not installed or not started; else "
+    "a switch or link has failed (its journal names it)"
+)
+_NONE_HERE = ", or there is no NVSwitch here, and nothing that needs it"

@@ -16,16 +16,14 @@ def forward_compatibility(facts: Facts) -> Findings:
     if driver.cuinit != 0 or not numbers(driver.kernel_module):
         raise Skip("CUDA does not start, or the driver's version is not known")
     compat = "/compat" in (driver.library_path or "")
-    library, module = numbers(driver.library), numbers(driver.kernel_module)
-    newer = len(library) > 1 and library > module
+    library = numbers(driver.library)
+    newer = len(library) > 1 and library > numbers(driver.kernel_module)
     own = newest_cuda(driver.kernel_module)
     claims_more = own is not None and driver.cuda is not None and numbers(driver.cuda)[:2] > numbers(own)[:2]
     # A driver newer than the tables may bring a CUDA version that they do not know: only a library proves it.
     if not compat and not (newer and claims_more):
         return
-    yield finding(
-        actual=f"{driver.library or driver.library_path} over kernel module {driver.kernel_module}",
-        message=f"Driver {driver.kernel_module} runs CUDA {driver.cuda or ''} through a forward-compatibility libcuda "
-        f"({driver.library or driver.library_path}).",
-        fix="Nothing to do while CUDA starts.",
-    )
+    module, loaded = driver.kernel_module, driver.library or driver.library_path
+    message = f"Driver {module} runs CUDA {driver.cuda or ''} through a forward-compatibility libcuda ({loaded})."
+    actual = f"{loaded} over kernel module {module}"
+    yield finding(actual=actual, message=message, fix="Nothing to do while CUDA starts.")

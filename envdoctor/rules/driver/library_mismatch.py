@@ -1,5 +1,5 @@
-from envdoctor.knowledge.questions import anywhere, circumstances, driver_owner, numbers
-from envdoctor.rules.rule import ERROR, Driver, Facts, Findings, Pattern, Skip, finding, known, rule
+from envdoctor.knowledge.questions import circumstances, driver_owner, numbers
+from envdoctor.rules.rule import ERROR, Driver, Facts, Findings, Pattern, Skip, anywhere, finding, known, rule
 
 _MODULE = Pattern(r"(?i)kernel module has the version (?P<module>\d[\d.]*\d)")
 _LIBRARY = Pattern(r"(?i)client has the version (?P<client>\d[\d.]*\d)|NVML library version: (?P<nvml>\d[\d.]*\d)")
@@ -11,7 +11,10 @@ _SAYS = Pattern(
 )
 
 
-@rule(ERROR, kind="driver-library-mismatch", subject="driver", expected="one version")
+_EXPLAINED = ("driver/", "torch/", "gpu/")
+
+
+@rule(ERROR, kind="driver-library-mismatch", subject="driver", expected="one version", explains=_EXPLAINED)
 def library_mismatch(facts: Facts) -> Findings:
     """The loaded kernel module and the driver's libraries are of different versions.
 
@@ -35,29 +38,32 @@ def library_mismatch(facts: Facts) -> Findings:
         pair = told["client"] or told["nvml"]
     owner, contained = driver_owner(facts), anywhere(facts, _CONTAINED) is not None
     library = pair or "another version"
-    rebooted = owner == "you" and not contained and circumstances.REBOOTED.stands(facts)
+    own = owner == "you" and not contained
+    rebooted = own and circumstances.REBOOTED.stands(facts)
     rented = owner == "you" and circumstances.NOTEBOOK.stands(facts)
     yield finding(
         actual=f"kernel module {module or 'unknown'}, libraries {library}",
         who=owner,
         message=f"The NVIDIA kernel module ({module or 'version unknown'}) and the driver's libraries ({library}) "
-        "do not belong together: what loads these libraries (nvidia-smi is the first) cannot open the GPU; a program "
-        "that started before they parted, or brings those that fit, goes on.",
-        usually=_HALF_UPGRADED
-        if rebooted
-        else "the driver was updated, by the system itself above all, and the machine not started since; in a "
-        "container also a driver's libraries that were installed in it",
-        fix=_RENTED if rented else _ONE_VERSION if rebooted else _remedy(owner, contained=contained),
-        run=_LOOK if rebooted else () if owner == "host" or contained or rented else "sudo reboot",
-        explains=("driver/", "torch/", "gpu/"),
+        f"do not belong together: {_WHO_GOES_ON}.",
+        usually=_HALF_UPGRADED if rebooted else _NOT_RESTARTED,
+        fix=_RENTED if rented else _ONE_VERSION if rebooted else _reboot(owner, contained=contained),
+        run=_LOOK if rebooted else "sudo reboot" if own and not rented else (),
     )
 
 
+_WHO_GOES_ON = (
+    "what loads these libraries (nvidia-smi is the first) cannot open the GPU; a program that started before they "
+    "parted, or brings those that fit, goes on"
+)
+_NOT_RESTARTED = (
+    "the driver was updated, by the system itself above all, and the machine not started since; in a container also a "
+    "driver's libraries that were installed in it"
+)
 _HALF_UPGRADED = (
     "(a reboot, which loads a new module, did not help by the text) the module on the disk is still the old one: DKMS "
     "did not build the new one for this kernel, packages are half upgraded or held, the initramfs keeps the old "
-    "module, "
-    "or the driver is there twice (the distribution's and NVIDIA's .run file)"
+    "module, or the driver is there twice (the distribution's and NVIDIA's .run file)"
 )
 _ONE_VERSION = (
     "Compare the three: the module that runs, the one on the disk and the packages. Let the package manager finish "
@@ -90,7 +96,7 @@ _FROM_OUTSIDE = (
 )
 
 
-def _remedy(owner: str, *, contained: bool) -> str:
+def _reboot(owner: str, *, contained: bool) -> str:
     reboot = _FROM_OUTSIDE if owner == "host" else "Reboot."
     inside = (
         "install no driver there (of Debian's packages cuda-toolkit-12-8, not cuda), its libraries are the host's, "

@@ -1,5 +1,5 @@
 from envdoctor.knowledge.questions import is_board
-from envdoctor.rules.rule import NOTE, Facts, Findings, finding, known, need, rule
+from envdoctor.rules.rule import NOTE, Facts, Findings, Remedy, finding, known, need, rule
 
 
 @rule(NOTE, kind="not-judged", subject="NVML", expected="libnvidia-ml.so.1", who="image")
@@ -18,12 +18,14 @@ def management_library(facts: Facts) -> Findings:
     gpus = known(facts.gpus)
     if driver.management_library or not (driver.kernel_module or driver.devices) or (gpus and gpus.devices):
         return
-    board = is_board(facts)
-    yield finding(
-        actual="missing",
-        message="libnvidia-ml is missing: the GPUs' clocks, limits and errors could not be read.",
-        fix="Look at them with the board's own tool; NVML comes with JetPack 6."
-        if board
-        else "Start the container with the driver capability utility.",
-        run="tegrastats" if board else "docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility ...",
-    )
+    message = "libnvidia-ml is missing: the GPUs' clocks, limits and errors could not be read."
+    yield finding(actual="missing", message=message, fix=_ON_A_BOARD if is_board(facts) else _CAPABILITY)
+
+
+_ON_A_BOARD = Remedy(
+    text="Look at them with the board's own tool; NVML comes with JetPack 6.", commands=("tegrastats",)
+)
+_CAPABILITY = Remedy(
+    text="Start the container with the driver capability utility.",
+    commands=("docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility ...",),
+)

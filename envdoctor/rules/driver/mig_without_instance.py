@@ -1,5 +1,4 @@
-from envdoctor.knowledge.questions import anywhere
-from envdoctor.rules.rule import ERROR, Facts, Findings, Pattern, finding, need, rule
+from envdoctor.rules.rule import ERROR, Facts, Findings, Pattern, Remedy, anywhere, finding, need, rule
 
 _SAYS = (
     Pattern(r"CUDA driver initialization failed|you might not have a CUDA gpu"),
@@ -9,7 +8,10 @@ _SAYS = (
 )
 
 
-@rule(ERROR, kind="config-mismatch", expected="a MIG instance, or MIG off", who="host")
+_EXPLAINED = ("driver/", "torch/cuda-unavailable", "torch/cuda-error", "gpu/")
+
+
+@rule(ERROR, kind="config-mismatch", expected="a MIG instance, or MIG off", who="host", explains=_EXPLAINED)
 def mig_without_instance(facts: Facts) -> Findings:
     """MIG is on, and CUDA finds no instance of the GPU that it may use.
 
@@ -23,12 +25,17 @@ def mig_without_instance(facts: Facts) -> Findings:
     said = anywhere(facts, *_SAYS)
     if not divided or said is None or any("MIG" in gpu.name for gpu in gpus.devices):
         return
-    yield finding(
-        subject=f"GPU {divided[0].index}",
-        actual="MIG on, and no instance that CUDA may use",
-        message=f'MIG is on for {divided[0].name}, and CUDA finds no instance of it ("{said[0]}").',
-        fix="Make an instance and hand it on (CUDA_VISIBLE_DEVICES=MIG-UUID), or switch MIG off on the host.",
-        run=("sudo nvidia-smi mig -cgi 0 -C", "nvidia-smi -L"),
-        instead=f"sudo nvidia-smi -i {divided[0].index} -mig 0",
-        explains=("driver/", "torch/cuda-unavailable", "torch/cuda-error", "gpu/"),
+    gpu = divided[0]
+    message = f'MIG is on for {gpu.name}, and CUDA finds no instance of it ("{said[0]}").'
+    yield finding(subject=f"GPU {gpu.index}", actual=_NO_INSTANCE, message=message, fix=_make_one(gpu.index))
+
+
+_NO_INSTANCE = "MIG on, and no instance that CUDA may use"
+
+
+def _make_one(index: int) -> Remedy:
+    return Remedy(
+        text="Make an instance and hand it on (CUDA_VISIBLE_DEVICES=MIG-UUID), or switch MIG off on the host.",
+        commands=("sudo nvidia-smi mig -cgi 0 -C", "nvidia-smi -L"),
+        instead=(f"sudo nvidia-smi -i {index} -mig 0",),
     )

@@ -1,11 +1,10 @@
-from envdoctor.knowledge.questions import anywhere, in_container, nvidia_gpu, torch_cuda, torch_version
-from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, Skip, Target, finding, known, need, on_cpu, rule
-from envdoctor.values.pattern import Pattern
+from envdoctor.knowledge.questions import in_container, nvidia_gpu, torch_cuda, torch_version
+from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, Pattern, Target, anywhere, finding, known, need, rule
 
 _SEEN = Pattern(r"(?i)nvidia-smi\b.{0,30}\bworks?\b|see (?:the |my )?GPUs? .{0,10}\(?using nvidia-smi")
 
 
-@rule(WARNING, kind="gpu-not-visible", subject="GPU")
+@rule(WARNING, kind="gpu-not-visible", subject="GPU", for_gpu=True)
 def nothing_found(facts: Facts, target: Target) -> Findings:
     """A GPU is meant to be used, and nothing shows an NVIDIA GPU or driver.
 
@@ -15,8 +14,6 @@ def nothing_found(facts: Facts, target: Target) -> Findings:
     Fix: until nvidia-smi lists a GPU, torch cannot use one; where the CPU is meant, its build is much smaller.
     Source: https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html
     """
-    if on_cpu(target):
-        raise Skip("the target trains on the CPU")
     if facts.origin.kind != "pasted":
         yield from _probed_machine(facts, target)
         return
@@ -34,12 +31,14 @@ def nothing_found(facts: Facts, target: Target) -> Findings:
         expected="nvidia-smi lists a GPU",
         message=f"torch {torch_version(facts)} is built for CUDA {torch_cuda(facts)}, but CUDA is not available, and "
         "nothing in the report shows an NVIDIA GPU or driver.",
-        fix="Start the container with access to the GPU."
-        if in_container(facts)
-        else "Install the driver, or start the container or virtual machine with access to the GPU.",
+        fix=f"{_START if in_container(facts) else _INSTALL} with access to the GPU.",
         run=("nvidia-smi", "docker run --gpus all ..."),
         certain=False,  # from what a report leaves out
     )
+
+
+_START = "Start the container"
+_INSTALL = "Install the driver, or start the container or virtual machine"
 
 
 def _probed_machine(facts: Facts, target: Target) -> Findings:
@@ -47,10 +46,6 @@ def _probed_machine(facts: Facts, target: Target) -> Findings:
     driver = need(facts.driver)
     if target.is_cpu or driver.nvidia_present or nvidia_gpu(facts) is not None:
         return
-    yield finding(
-        actual="none here",
-        expected=target.title,
-        severity=NOTE,
-        message="There is no NVIDIA GPU here: what depends on it (driver, GPU, CUDA) was not judged.",
-        fix="Check again where the GPU is.",
-    )
+    message = "There is no NVIDIA GPU here: what depends on it (driver, GPU, CUDA) was not judged."
+    again = "Check again where the GPU is."
+    yield finding(actual="none here", expected=target.title, severity=NOTE, message=message, fix=again)

@@ -1,11 +1,10 @@
-import re
-
 from envdoctor.knowledge.questions import RELIABLE, driver_owner, torch_cuda
-from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Pattern, finding, known, need, rule
+from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Pattern, Remedy, finding, known, need, rule
 
 _ELSEWHERE = Pattern(r"(?i)version mismatch|couldn't communicate with the NVIDIA driver|could not load NVML library")
 _LOST = Pattern(r"(?i)GPU is lost|Unable to determine the device handle|fallen off the bus")
 _EMPTY = Pattern(r"(?i)No devices were found")
+_NO_PROGRAM = Pattern(r"not found|No such file")
 
 
 def _behind(smi: str) -> str:
@@ -35,25 +34,27 @@ def nvidia_smi(facts: Facts) -> Findings:
     lost, empty = _LOST.search(driver.smi), _EMPTY.search(driver.smi)
     torch = known(facts.torch)
     blind = torch is not None and torch.cuda_available is False and bool(torch_cuda(facts))
-    if re.search(r"not found|No such file", driver.smi) and not empty and not blind:
+    if _NO_PROGRAM.search(driver.smi) and not empty and not blind:
         return
-    first = driver.smi.strip().splitlines()[0]
+    first, broken = driver.smi.strip().splitlines()[0], bool(lost or empty)
     yield finding(
         actual=first,
         kind="gpu-unhealthy" if lost else "gpu-not-visible",
-        severity=ERROR if lost or empty or blind else None,
-        certain=bool(lost or empty),
+        severity=ERROR if broken or blind else None,
+        certain=broken,
         who="host" if lost else driver_owner(facts),
         message=f'nvidia-smi fails: "{first}".',
-        usually=_behind(driver.smi) if lost or empty else "",
-        fix="Switch the machine off and on; where it comes again seat the card and its power cables anew, without a "
-        f"riser, or in another slot; what drops off there as well is most likely broken. {RELIABLE}"
-        if lost
-        else "Look into the kernel log.",
-        run="dmesg | grep -i -e nvrm -e xid | tail",
-        explains=("torch/cuda-unavailable", "torch/cuda-error", "driver/cuda-init", "driver/nothing-found")
-        if lost or empty
-        else ("driver/nothing-found",)
-        if blind
-        else (),
+        usually=_behind(driver.smi) if broken else "",
+        fix=_SEAT_ANEW if lost else _LOOK,
+        explains=_EXPLAINED if broken else _EXPLAINED[-1:] if blind else (),
     )
+
+
+_EXPLAINED = ("torch/cuda-unavailable", "torch/cuda-error", "driver/cuda-init", "driver/nothing-found")
+_LOG = ("dmesg | grep -i -e nvrm -e xid | tail",)
+_LOOK = Remedy(text="Look into the kernel log.", commands=_LOG)
+_SEAT_ANEW = Remedy(
+    text="Switch the machine off and on; where it comes again seat the card and its power cables anew, without a "
+    f"riser, or in another slot; what drops off there as well is most likely broken. {RELIABLE}",
+    commands=_LOG,
+)

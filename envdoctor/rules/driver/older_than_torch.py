@@ -1,4 +1,3 @@
-from envdoctor.knowledge.machine import driver_cuda
 from envdoctor.knowledge.questions import driver_runs, driver_version, machine_of, newest_cuda, numbers, torch_cuda
 from envdoctor.rules.rule import NOTE, Facts, Findings, Skip, finding, rule
 
@@ -13,7 +12,7 @@ def older_than_torch(facts: Facts) -> Findings:
     Fix: nothing.
     Source: https://docs.nvidia.com/deploy/cuda-compatibility/#minor-version-compatibility
     """
-    cuda, driver, offered = torch_cuda(facts), driver_version(facts), driver_cuda(facts)
+    cuda, driver, offered = torch_cuda(facts), driver_version(facts), machine_of(facts).driver_cuda
     if not cuda or driver is None:
         raise Skip("the versions of torch's CUDA and of the driver are not both known")
     windows = machine_of(facts).windows
@@ -22,9 +21,6 @@ def older_than_torch(facts: Facts) -> Findings:
         return
     if driver_runs(cuda, driver=driver, driver_cuda=offered, windows=windows) is not True:
         return
-    yield finding(
-        actual=f"{driver} (CUDA {own})",
-        expected=f"any driver that runs CUDA {cuda.partition('.')[0]}.x",
-        message=f"Driver {driver} is of CUDA {own}, torch of {cuda}: that works, by minor-version compatibility.",
-        fix="Nothing to do.",
-    )
+    message = f"Driver {driver} is of CUDA {own}, torch of {cuda}: that works, by minor-version compatibility."
+    expected = f"any driver that runs CUDA {cuda.partition('.')[0]}.x"
+    yield finding(actual=f"{driver} (CUDA {own})", expected=expected, message=message, fix="Nothing to do.")

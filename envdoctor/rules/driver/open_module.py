@@ -17,20 +17,25 @@ def open_module(facts: Facts) -> Findings:
     if not pairs:
         raise Skip("the GPU is not known")
     blackwell, old = max(pairs) >= (10, 0), min(pairs) < (7, 5)
-    if not (blackwell and not driver.open_module) and not (old and driver.open_module):
+    if not (old if driver.open_module else blackwell):
         return
     gpus = known(facts.gpus)
     seen = gpus is not None and bool(gpus.devices)
-    need_open = blackwell and not driver.open_module
+    loaded, needed, message = _OLD_GPU if driver.open_module else _NEW_GPU
     yield finding(
-        actual="open" if driver.open_module else "closed",
-        expected="open" if need_open else "closed",
+        actual=loaded,
+        expected=needed,
         severity=NOTE if seen else ERROR,
-        message="This GPU is served by the open kernel module only, and the closed one is loaded."
-        if need_open
-        else "This GPU is older than Turing and is served by the closed kernel module only; the open one is loaded.",
-        fix=f"Install the {'open' if need_open else 'closed'} flavour of the driver, and reboot.",
-        explains=()
-        if seen
-        else ("torch/cuda-unavailable", "torch/cuda-error", "driver/nvidia-smi", "driver/cuda-init", "driver/devices"),
+        message=message,
+        fix=f"Install the {needed} flavour of the driver, and reboot.",
+        explains=() if seen else _EXPLAINED,
     )
+
+
+_NEW_GPU = "closed", "open", "This GPU is served by the open kernel module only, and the closed one is loaded."
+_OLD_GPU = (
+    "open",
+    "closed",
+    "This GPU is older than Turing and is served by the closed kernel module only; the open one is loaded.",
+)
+_EXPLAINED = ("torch/cuda-unavailable", "torch/cuda-error", "driver/nvidia-smi", "driver/cuda-init", "driver/devices")

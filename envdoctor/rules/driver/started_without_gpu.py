@@ -1,6 +1,5 @@
-from envdoctor.knowledge.questions import anywhere, circumstances
-from envdoctor.rules.causes import WITHOUT_CUDA
-from envdoctor.rules.rule import ERROR, Facts, Findings, Pattern, Skip, Target, finding, on_cpu, rule
+from envdoctor.knowledge.questions import circumstances
+from envdoctor.rules.rule import ERROR, WITHOUT_CUDA, Facts, Findings, Pattern, Skip, anywhere, finding, rule
 
 _NONE_SEEN = Pattern(
     r"(?i)Found no NVIDIA driver|No CUDA GPUs are available|no CUDA-capable device|machine only has: \[\]"
@@ -24,8 +23,17 @@ _GIVES = Pattern(
 """What may hand the GPU over, or more of the command that is not in the line."""
 
 
-@rule(ERROR, kind="gpu-not-visible", subject="the container's start")
-def started_without_gpu(facts: Facts, target: Target) -> Findings:
+_EXPLAINED = ("torch/cuda-unavailable", "driver/", "packages/known-errors CUDA", "packages/known-errors the GPU")
+
+
+@rule(
+    ERROR,
+    kind="gpu-not-visible",
+    subject="the container's start",
+    explains=(*_EXPLAINED, *WITHOUT_CUDA),
+    for_gpu=True,
+)
+def started_without_gpu(facts: Facts) -> Findings:
     """A container was started by a command that hands it no GPU.
 
     Why: a container sees the host's GPU and the driver's library only if its start asks for them: --nv of Singularity
@@ -34,8 +42,6 @@ def started_without_gpu(facts: Facts, target: Target) -> Findings:
     Source: https://apptainer.org/docs/user/main/gpu.html
     https://docs.docker.com/engine/containers/resource_constraints/#gpu
     """
-    if on_cpu(target):
-        raise Skip("the target trains on the CPU")
     command = facts.remarks.get("container command", "").strip().lstrip("$# ")
     start = _START.search(command)
     none_seen = anywhere(facts, _NONE_SEEN)
@@ -50,21 +56,17 @@ def started_without_gpu(facts: Facts, target: Target) -> Findings:
     option = "--nv" if own else "--device nvidia.com/gpu=all" if tool == "podman" else "--gpus all"
     verb = start.end("verb") - start.start("command")
     mended = f"{command[:verb]} {option}{command[verb:]}"
+    message = (
+        f"By the command in the text the container was started without its GPU (no {option.partition('=')[0]} in "
+        f'"{command[:200]}"), and the program in it finds none: {none_seen.string[:200]}'
+    )
     yield finding(
         actual=command[:200],
         expected=f"{start['verb']} {option}",
-        message="By the command in the text the container was started without its GPU (no "
-        f'{option.partition("=")[0]} in "{command[:200]}"), and the program in it finds none: {none_seen.string[:200]}',
+        message=message,
         fix=f"Start it with {option}, which stands before the image; nvidia-smi then lists the GPU in the container as "
         f"on the host. {_OWN if own else _DOCKER}",
         run=(mended[:300], "nvidia-smi"),
-        explains=(
-            "torch/cuda-unavailable",
-            "driver/",
-            "packages/known-errors CUDA",
-            "packages/known-errors the GPU",
-            *WITHOUT_CUDA,
-        ),
     )
 
 

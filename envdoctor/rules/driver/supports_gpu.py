@@ -1,9 +1,8 @@
-from envdoctor.knowledge.generations import driver_knows, driver_range, generation
-from envdoctor.knowledge.questions import driver_owner, on_bus
+from envdoctor.knowledge.questions import driver_knows, driver_owner, driver_range, generation, on_bus
 from envdoctor.rules.rule import ERROR, Facts, Findings, Skip, finding, known, need, rule
 
 
-@rule(ERROR)
+@rule(ERROR, explains=("torch/cuda-unavailable", "torch/cuda-error", "driver/", "gpu/"))
 def supports_gpu(facts: Facts) -> Findings:
     """The driver does not know this GPU: too old for it, or so new that it was dropped.
 
@@ -24,16 +23,14 @@ def supports_gpu(facts: Facts) -> Findings:
             continue
         first, last = driver_range(number)
         found = generation(number)
-        kind = found.name if found else number
         dropped = last is not None and int(version.partition(".")[0]) > last
-        need_text = f"branch {last} or older" if dropped else f"{first} or later"
+        needed = f"branch {last} or older" if dropped else f"{first} or later"
         yield finding(
             subject=name,
             actual=version,
-            expected=need_text,
+            expected=needed,
             kind="gpu-not-visible" if dropped else "driver-too-old",
             who=driver_owner(facts),
-            message=f"Driver {version} does not serve {name} ({kind}): it needs {need_text}.",
-            fix=f"Install a driver of {need_text}.",
-            explains=("torch/cuda-unavailable", "torch/cuda-error", "driver/", "gpu/"),
+            message=f"Driver {version} does not serve {name} ({found.name if found else number}): it needs {needed}.",
+            fix=f"Install a driver of {needed}.",
         )

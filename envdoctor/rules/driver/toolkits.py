@@ -13,9 +13,12 @@ def toolkits(facts: Facts) -> Findings:
     host = need(facts.host)
     if len(host.toolkits) < 2:
         return
+    installed = ", ".join(host.toolkits)
+    compiling = f"nvcc {host.nvcc}" if host.nvcc else "the first on PATH"
+    message = (
+        f"{len(host.toolkits)} CUDA toolkits are installed ({installed}); compiling takes {compiling}, torch uses none "
+        "of them."
+    )
     yield finding(
-        actual=", ".join(host.toolkits),
-        message=f"{len(host.toolkits)} CUDA toolkits are installed ({', '.join(host.toolkits)}); "
-        f"compiling takes {f'nvcc {host.nvcc}' if host.nvcc else 'the first on PATH'}, torch uses none of them.",
-        fix="Set CUDA_HOME to the one that extensions are to be built with.",
+        actual=installed, message=message, fix="Set CUDA_HOME to the one that extensions are to be built with."
     )

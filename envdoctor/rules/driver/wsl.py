@@ -1,8 +1,10 @@
 from envdoctor.knowledge.questions import torch_cuda
 from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Skip, Target, finding, known, need, on_cpu, rule
 
+_EXPLAINED = ("torch/cuda-unavailable", "torch/cuda-error")
 
-@rule(ERROR, kind="cuda-init-failed")
+
+@rule(ERROR, kind="cuda-init-failed", explains=(*_EXPLAINED, "driver/cuda-init"))
 def wsl(facts: Facts, target: Target) -> Findings:
     """Windows Subsystem for Linux: version 1 has no GPU, version 2 must use the driver of Windows.
 
@@ -25,7 +27,7 @@ def wsl(facts: Facts, target: Target) -> Findings:
                 message="This is WSL 1, which has no way to a GPU.",
                 fix="Convert the distribution to WSL 2, from Windows.",
                 run=("wsl --set-version <distribution> 2", "wsl --update"),
-                explains=("torch/cuda-unavailable", "torch/cuda-error", "driver/"),
+                explains=(*_EXPLAINED, "driver/"),
             )
         return
     path = driver.library_path if driver else None
@@ -39,5 +41,4 @@ def wsl(facts: Facts, target: Target) -> Findings:
             message=f"In WSL 2 the driver of Windows must be used; here {path} is found first.",
             fix="Remove Linux driver packages from the distribution.",
             run=("sudo apt-get remove --purge '^nvidia-.*' '^libnvidia-.*'", "sudo ldconfig"),
-            explains=("torch/cuda-unavailable", "torch/cuda-error", "driver/cuda-init"),
         )

@@ -1,5 +1,5 @@
-from envdoctor.rules.gpu._naming import full, subject
-from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, Skip, finding, need, rule
+from envdoctor.rules.gpu._cards import full, subject
+from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, Remedy, Skip, finding, need, rule
 
 LOW = 0.85  # of the highest clock; cards come with 90 % and more of it (V100 PCIe: 1312 of 1380 MHz)
 
@@ -20,13 +20,14 @@ def application_clocks(facts: Facts) -> Findings:
         fixed, highest = gpu.sm_clock_application, gpu.sm_clock_max
         if not fixed or not highest or fixed >= highest * LOW:
             continue
+        # Some cards report their base clock here and boost all the same: proven only when read under load.
+        severity = None if gpus.under_load and (gpu.sm_clock or 0) <= fixed else NOTE
+        commands = (f"sudo nvidia-smi -i {gpu.index} -rac", f"sudo nvidia-smi -i {gpu.index} -rgc")
         yield finding(
             subject=subject(gpu),
             actual=f"{fixed} MHz",
             expected=f"{highest} MHz",
+            severity=severity,
             message=f"{full(gpu)} is held at {fixed} of {highest} MHz by its application clock.",
-            fix="Reset application clocks and locked clocks.",
-            run=(f"sudo nvidia-smi -i {gpu.index} -rac", f"sudo nvidia-smi -i {gpu.index} -rgc"),
-            # Some cards report their base clock here and boost all the same: proven only when read under load.
-            severity=None if gpus.under_load and (gpu.sm_clock or 0) <= fixed else NOTE,
+            fix=Remedy(text="Reset application clocks and locked clocks.", commands=commands),
         )

@@ -1,5 +1,5 @@
-from envdoctor.rules.gpu._naming import full, subject
-from envdoctor.rules.rule import ERROR, NOTE, Facts, Findings, Skip, finding, need, rule
+from envdoctor.rules.gpu._cards import full, subject
+from envdoctor.rules.rule import ERROR, NOTE, Facts, Findings, Remedy, Skip, finding, need, rule
 
 
 @rule(ERROR, expected="default", who="host")
@@ -18,14 +18,13 @@ def compute_mode(facts: Facts) -> Findings:
         if gpu.compute_mode in (None, "default"):
             continue
         closed = gpu.compute_mode == "prohibited"
+        who = "no CUDA program" if closed else "only one process at a time"
         yield finding(
             subject=subject(gpu),
             actual=gpu.compute_mode,
             kind="cuda-init-failed" if closed else "gpu-limited",
             severity=None if closed else NOTE,
-            message=f"{full(gpu)} is in compute mode {gpu.compute_mode}: "
-            + ("no CUDA program may use it." if closed else "only one process at a time may use it."),
-            fix="Set the default mode.",
-            run=f"sudo nvidia-smi -i {gpu.index} -c 0",
+            message=f"{full(gpu)} is in compute mode {gpu.compute_mode}: {who} may use it.",
+            fix=Remedy(text="Set the default mode.", commands=(f"sudo nvidia-smi -i {gpu.index} -c 0",)),
             explains=("driver/cuda-init", "torch/cuda-unavailable", "torch/cuda-error") if closed else (),
         )

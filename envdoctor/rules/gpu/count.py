@@ -1,5 +1,5 @@
 from envdoctor.knowledge.questions import RELIABLE, in_container
-from envdoctor.rules.rule import ERROR, NOTE, WARNING, Facts, Findings, Skip, Target, finding, known, need, rule
+from envdoctor.rules.rule import ERROR, NOTE, WARNING, Facts, Findings, Remedy, Skip, Target, finding, known, need, rule
 
 
 @rule(ERROR, kind="gpu-limited", subject="GPUs")
@@ -22,23 +22,26 @@ def count(facts: Facts, target: Target) -> Findings:
     files = len(driver.devices) - len(denied) if driver else 0
     there = max(on_bus, files)
     if there > listed:
+        cards = "a card has" if there - listed == 1 else "cards have"
+        # A device file proves that the driver had taken the card; on the bus it may be one that it never served.
+        severity = None if files > listed else WARNING
         yield finding(
             kind="gpu-unhealthy",
             actual=f"{listed} answer",
-            expected=f"{there}, as on the PCI bus" if on_bus >= files else f"{there}, as there are device files",
-            message=f"{listed} of {there} GPUs answer: {'a card has' if there - listed == 1 else 'cards have'} failed.",
-            fix=f"The host must reset or exchange it. {RELIABLE}",
-            run=("nvidia-smi -L", "lspci -d 10de: -nn", "dmesg | grep -i xid"),
+            expected=f"{there}, as {'on the PCI bus' if on_bus >= files else 'there are device files'}",
+            severity=severity,
             who="host",
-            # A device file proves that the driver had taken the card; on the bus it may be one that it never served.
-            severity=None if files > listed else WARNING,
+            message=f"{listed} of {there} GPUs answer: {cards} failed.",
+            fix=_EXCHANGE,
         )
     wanted = target.conditions.get("gpus")
     if isinstance(wanted, int) and listed < wanted:
-        yield finding(
-            actual=str(listed),
-            expected=str(wanted),
-            severity=NOTE,
-            message=f"The target was recorded on {wanted} GPUs; {listed} {'is' if listed == 1 else 'are'} here.",
-            fix="Compare speeds per GPU.",
-        )
+        message = f"The target was recorded on {wanted} GPUs; {listed} {'is' if listed == 1 else 'are'} here."
+        yield finding(actual=str(listed), expected=str(wanted), severity=NOTE, message=message, fix=_PER_GPU)
+
+
+_EXCHANGE = Remedy(
+    text=f"The host must reset or exchange it. {RELIABLE}",
+    commands=("nvidia-smi -L", "lspci -d 10de: -nn", "dmesg | grep -i xid"),
+)
+_PER_GPU = Remedy(text="Compare speeds per GPU.")

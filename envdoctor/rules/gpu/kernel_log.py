@@ -1,6 +1,6 @@
-from envdoctor.knowledge.questions import RELIABLE, anywhere
-from envdoctor.rules.gpu._naming import full, subject
-from envdoctor.rules.rule import ERROR, NOTE, WARNING, Facts, Findings, Pattern, Skip, finding, known, rule
+from envdoctor.knowledge.questions import anywhere
+from envdoctor.rules.gpu._cards import RELIABLE, full, subject
+from envdoctor.rules.rule import ERROR, NOTE, WARNING, Facts, Findings, Pattern, Remedy, Skip, finding, known, rule
 
 # Xid numbers that condemn the hardware: azure_gpu_xid.nhc of azurehpc-health-checks; meanings:
 # https://docs.nvidia.com/deploy/xid-errors/
@@ -73,24 +73,31 @@ def kernel_log(facts: Facts) -> Findings:
     found = [(subject(gpu), full(gpu), number) for gpu in (gpus.devices if gpus else ()) for number in gpu.xid]
     if not found and said is not None:
         found = [("GPU", "A GPU", int(said[1]))]
-    pasted_text = facts.origin.kind == "pasted"
     for name, long, number in found:
         meaning = _HARDWARE.get(number) or _SOFTWARE.get(number)
-        hard = number in _HARDWARE
+        hard, soft = number in _HARDWARE, number in _SOFTWARE
         # 63 records a successful replacement: the card goes on, and wants a reset.
-        pasted = gpus is None and number in _SOFTWARE  # somebody shows it as what went wrong
+        pasted = gpus is None and soft  # somebody shows it as what went wrong
         severity = WARNING if number in (63, 94) or pasted else ERROR if hard else NOTE
         yield finding(
             subject=f"{name}, Xid {number}",
             actual=f"Xid {number}",
-            kind="gpu-unhealthy" if hard else "script-wrong" if number in _SOFTWARE else "not-judged",
+            kind="gpu-unhealthy" if hard else "script-wrong" if soft else "not-judged",
             severity=severity,
             who="host" if hard else "you",
             message=f"{long} reported Xid {number} ({meaning or 'meaning unknown here'}).",
-            usually=_USUALLY.get(number, "") if pasted_text else "",
-            fix="Reset the GPU (nvidia-smi -r, or a restart); where it comes again with another release of the driver "
-            f"too, the card or what it is connected by is most likely broken. {RELIABLE}"
-            if hard
-            else "Look at the program that ran then: CUDA_LAUNCH_BLOCKING=1 or compute-sanitizer names its kernel.",
-            run="dmesg | grep -i xid",
+            usually=_USUALLY.get(number, "") if facts.origin.kind == "pasted" else "",
+            fix=_RESET if hard else _WHICH_PROGRAM,
         )
+
+
+_LOG = ("dmesg | grep -i xid",)
+_RESET = Remedy(
+    text="Reset the GPU (nvidia-smi -r, or a restart); where it comes again with another release of the driver too, "
+    f"the card or what it is connected by is most likely broken. {RELIABLE}",
+    commands=_LOG,
+)
+_WHICH_PROGRAM = Remedy(
+    text="Look at the program that ran then: CUDA_LAUNCH_BLOCKING=1 or compute-sanitizer names its kernel.",
+    commands=_LOG,
+)

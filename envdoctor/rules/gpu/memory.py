@@ -1,4 +1,4 @@
-from envdoctor.rules.gpu._naming import full, gibibytes, subject
+from envdoctor.rules.gpu._cards import full, gibibytes, subject
 from envdoctor.rules.rule import NOTE, Facts, Findings, Skip, Target, finding, need, rule
 
 SHORT = 0.9  # of the target's memory; ECC and the driver's own share take some percent of the number on the box
@@ -20,10 +20,9 @@ def memory(facts: Facts, target: Target) -> Findings:
     for gpu in gpus.devices:
         if gpu.memory is None or gpu.memory >= wanted * 1e9 * SHORT:
             continue
-        yield finding(
-            subject=subject(gpu),
-            actual=gibibytes(gpu.memory),
-            expected=f"{wanted:g} GB",
-            message=f"{full(gpu)} has {gibibytes(gpu.memory)}; the target's workloads are made for {wanted:g} GB.",
-            fix="Make batches smaller and accumulate gradients; recorded speeds do not apply then.",
-        )
+        size = gibibytes(gpu.memory)
+        message = f"{full(gpu)} has {size}; the target's workloads are made for {wanted:g} GB."
+        yield finding(subject=subject(gpu), actual=size, expected=f"{wanted:g} GB", message=message, fix=_SMALLER)
+
+
+_SMALLER = "Make batches smaller and accumulate gradients; recorded speeds do not apply then."

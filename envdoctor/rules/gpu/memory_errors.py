@@ -1,6 +1,5 @@
-from envdoctor.knowledge.questions import RELIABLE
-from envdoctor.rules.gpu._naming import full, subject
-from envdoctor.rules.rule import ERROR, WARNING, Facts, Finding, Findings, Gpu, Severity, Skip, finding, need, rule
+from envdoctor.rules.gpu._cards import RELIABLE, full, subject
+from envdoctor.rules.rule import ERROR, WARNING, Facts, Finding, Findings, Gpu, Remedy, Skip, finding, need, rule
 
 
 @rule(ERROR, kind="gpu-unhealthy", who="host")
@@ -27,16 +26,15 @@ def memory_errors(facts: Facts) -> Findings:
         elif gpu.rows_pending or gpu.retired_pending:
             unit = "row" if gpu.rows_pending else "page"
             what = f"a {unit} waits to be replaced at the next reset"
-            yield _finding(gpu, what, "Reset the GPU.", "none pending", WARNING)
+            yield _finding(gpu, what, "Reset the GPU.", "none pending", lost=False)
 
 
-def _finding(gpu: Gpu, what: str, remedy: str, expected: str, severity: Severity = ERROR) -> Finding:
+def _finding(gpu: Gpu, what: str, remedy: str, expected: str, *, lost: bool = True) -> Finding:
     return finding(
         subject=subject(gpu),
         actual=what,
         expected=expected,
-        severity=severity,
+        severity=ERROR if lost else WARNING,
         message=f"{full(gpu)}: {what}.",
-        fix=f"{remedy} {RELIABLE}",
-        run=f"nvidia-smi -i {gpu.index} -q -d ECC,ROW_REMAPPER",
+        fix=Remedy(text=f"{remedy} {RELIABLE}", commands=(f"nvidia-smi -i {gpu.index} -q -d ECC,ROW_REMAPPER",)),
     )

@@ -1,6 +1,5 @@
-from envdoctor.knowledge.questions import RELIABLE
-from envdoctor.rules.gpu._naming import full, subject
-from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, Skip, finding, need, rule
+from envdoctor.rules.gpu._cards import RELIABLE, full, subject
+from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, Remedy, Skip, finding, need, rule
 
 
 @rule(WARNING, kind="gpu-unhealthy", who="host")
@@ -15,6 +14,8 @@ def nvlink(facts: Facts) -> Findings:
     gpus = need(facts.gpus)
     if all(gpu.nvlinks_down is None for gpu in gpus.devices):
         raise Skip("NVLinks were not read")
+    # Two bridged cards use a part of their links by design; on a board with a switch all must be up.
+    severity = None if len(gpus.devices) >= 4 else NOTE
     for gpu in gpus.devices:
         if not gpu.nvlinks_down or not gpu.nvlinks:
             continue
@@ -23,9 +24,10 @@ def nvlink(facts: Facts) -> Findings:
             subject=subject(gpu),
             actual=f"{gpu.nvlinks} of {total} links up",
             expected=f"{total} of {total}",
+            severity=severity,
             message=f"{full(gpu)} has {gpu.nvlinks_down} of {total} NVLinks down.",
-            fix=f"The host must reset or exchange it. {RELIABLE}",
-            run="nvidia-smi nvlink -s",
-            # Two bridged cards use a part of their links by design; on a board with a switch all must be up.
-            severity=None if len(gpus.devices) >= 4 else NOTE,
+            fix=_EXCHANGE,
         )
+
+
+_EXCHANGE = Remedy(text=f"The host must reset or exchange it. {RELIABLE}", commands=("nvidia-smi nvlink -s",))

@@ -1,5 +1,5 @@
-from envdoctor.rules.gpu._naming import full, gibibytes, subject
-from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, Gpu, Skip, finding, need, rule
+from envdoctor.rules.gpu._cards import full, gibibytes, subject
+from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, Gpu, Remedy, Skip, Who, finding, need, rule
 
 IDLE_MEMORY = 2**30  # bytes; a driver with a display and a context keeps some hundred MiB
 IDLE_UTILIZATION = 5  # percent
@@ -26,16 +26,17 @@ def occupied(facts: Facts) -> Findings:
         load = gpu.utilization is not None and gpu.utilization > IDLE_UTILIZATION
         if not memory and not load and not gpu.processes:
             continue
-        yield finding(
-            subject=subject(gpu),
-            actual=_use(gpu),
-            severity=None if _more_than_a_desktop(gpu) else NOTE,
-            who="you" if gpu.processes else "host",
-            message=f"{full(gpu)} is in use before training starts: {_use(gpu)}.",
-            fix="Stop what runs there, or take another GPU with CUDA_VISIBLE_DEVICES. If no process of yours is "
-            "listed, it belongs to somebody else on this host.",
-            run="nvidia-smi --query-compute-apps=gpu_uuid,pid,used_memory,name --format=csv",
-        )
+        use, severity = _use(gpu), None if _more_than_a_desktop(gpu) else NOTE
+        message = f"{full(gpu)} is in use before training starts: {use}."
+        who: Who = "you" if gpu.processes else "host"
+        yield finding(subject=subject(gpu), actual=use, severity=severity, who=who, message=message, fix=_STOP)
+
+
+_STOP = Remedy(
+    text="Stop what runs there, or take another GPU with CUDA_VISIBLE_DEVICES. If no process of yours is listed, it "
+    "belongs to somebody else on this host.",
+    commands=("nvidia-smi --query-compute-apps=gpu_uuid,pid,used_memory,name --format=csv",),
+)
 
 
 def _more_than_a_desktop(gpu: Gpu) -> bool:

@@ -1,9 +1,5 @@
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
-
-from envdoctor.knowledge.questions import RELIABLE
-from envdoctor.rules.gpu._naming import full, subject
-from envdoctor.rules.rule import WARNING, Facts, Finding, Findings, Gpu, Skip, finding, need, rule
+from envdoctor.rules.gpu._cards import RELIABLE, full, subject
+from envdoctor.rules.rule import WARNING, Facts, Finding, Findings, Gpu, Remedy, Skip, finding, need, rule
 
 SPREAD = 0.90  # 5 % and a little more between healthy cards of one kind is normal (stas00/ml-engineering)
 
@@ -18,20 +14,18 @@ def odd_one_out(facts: Facts) -> Findings:
     Source: https://github.com/stas00/ml-engineering/tree/master/compute/accelerator (debugging a slow card)
     """
     gpus = need(facts.gpus)
-    kinds: dict[str, list[Gpu]] = defaultdict(list)
-    for gpu in gpus.devices:
-        kinds[gpu.name].append(gpu)
-    groups = [group for group in kinds.values() if len(group) >= 3]
+    names = dict.fromkeys(gpu.name for gpu in gpus.devices)
+    kinds = [[gpu for gpu in gpus.devices if gpu.name == name] for name in names]
+    groups = [group for group in kinds if len(group) >= 3]
     if not groups:
         raise Skip("there are not three GPUs of one kind to compare")
     for group in groups:
         for gpu in group:
-            odd = [text for text in _differences(gpu, group, clocks=gpus.under_load) if text]
-            if odd:
+            if odd := "; ".join(_differences(gpu, group, clocks=gpus.under_load)):
                 yield _finding(gpu, odd, group)
 
 
-def _differences(gpu: Gpu, group: Sequence[Gpu], *, clocks: bool) -> Iterator[str]:
+def _differences(gpu: Gpu, group: list[Gpu], *, clocks: bool) -> list[str]:
     """What this card has less of than the median of its kind."""
     from statistics import median  # ten milliseconds, which machines without three GPUs need not wait
 
@@ -43,21 +37,19 @@ def _differences(gpu: Gpu, group: Sequence[Gpu], *, clocks: bool) -> Iterator[st
     ]
     if clocks:
         rows.append(("clock", "MHz", [each.sm_clock for each in group], gpu.sm_clock))
+    odd = []
     for name, unit, values, own in rows:
         numbers = [float(value) for value in values if value is not None]
         if own is None or len(numbers) < 3:
             continue
         usual = median(numbers)
         if own < usual * SPREAD:
-            yield f"{name} {own:g} {unit}, the others {usual:g}"
+            odd.append(f"{name} {own:g} {unit}, the others {usual:g}")
+    return odd
 
 
-def _finding(gpu: Gpu, odd: list[str], group: Sequence[Gpu]) -> Finding:
+def _finding(gpu: Gpu, odd: str, group: list[Gpu]) -> Finding:
     others = ",".join(str(each.index) for each in group if each.index != gpu.index)
-    return finding(
-        subject=subject(gpu),
-        actual="; ".join(odd),
-        message=f"{full(gpu)} is unlike its siblings: {'; '.join(odd)}. Every step waits for it.",
-        fix=f"Leave it out. {RELIABLE}",
-        run=f"export CUDA_VISIBLE_DEVICES={others}",
-    )
+    message = f"{full(gpu)} is unlike its siblings: {odd}. Every step waits for it."
+    fix = Remedy(text=f"Leave it out. {RELIABLE}", commands=(f"export CUDA_VISIBLE_DEVICES={others}",))
+    return finding(subject=subject(gpu), actual=odd, message=message, fix=fix)

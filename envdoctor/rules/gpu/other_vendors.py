@@ -11,9 +11,5 @@ def other_vendors(facts: Facts) -> Findings:
     """
     driver = need(facts.driver)
     for name in driver.other_accelerators:
-        yield finding(
-            subject=name,
-            actual="present",
-            message=f"{name} is not judged: envdoctor knows NVIDIA GPUs and CPUs.",
-            fix="Nothing to do.",
-        )
+        message = f"{name} is not judged: envdoctor knows NVIDIA GPUs and CPUs."
+        yield finding(subject=name, actual="present", message=message, fix="Nothing to do.")

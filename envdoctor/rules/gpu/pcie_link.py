@@ -1,5 +1,4 @@
-from envdoctor.knowledge.renting import for_bandwidth
-from envdoctor.rules.gpu._naming import busy, full, subject
+from envdoctor.rules.gpu._cards import busy, for_bandwidth, full, subject
 from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, Gpu, Skip, finding, need, rule
 
 # GB/s of one lane in one direction, by PCIe generation (PCI-SIG; after encoding): what a link can carry at most
@@ -29,16 +28,18 @@ def pcie_link(facts: Facts) -> Findings:
             continue
         full_speed = _speed(gpu.pcie_generation_max, gpu.pcie_width_max)
         now = _speed(gpu.pcie_generation if loaded else gpu.pcie_generation_max, gpu.pcie_width)
+        lanes = f"{gpu.pcie_width or '?'} of {gpu.pcie_width_max or '?'} lanes"
+        generation = f", generation {gpu.pcie_generation} of {gpu.pcie_generation_max}" if slow else ""
+        most = f": at most {now:.1f} of {full_speed:.1f} GB/s" if now and full_speed else ""
+        # At rest a link may save power; and half the lanes are usual on consumer boards with two cards.
+        proved = loaded and now and full_speed and now < full_speed / 2
         yield finding(
             subject=subject(gpu),
             actual=_describe_link(gpu, now_generation=loaded),
             expected=f"PCIe {gpu.pcie_generation_max or '?'} x{gpu.pcie_width_max or '?'}",
-            message=f"{full(gpu)} has a PCIe link of {gpu.pcie_width or '?'} of {gpu.pcie_width_max or '?'} lanes"
-            + (f", generation {gpu.pcie_generation} of {gpu.pcie_generation_max}" if slow else "")
-            + (f": at most {now:.1f} of {full_speed:.1f} GB/s." if now and full_speed else "."),
+            severity=None if proved else NOTE,
+            message=f"{full(gpu)} has a PCIe link of {lanes}{generation}{most}.",
             fix=f"The slot or riser is the host's. {for_bandwidth((full_speed or 12) / 2)}",
-            # At rest a link may save power; and half the lanes are usual on consumer boards with two cards.
-            severity=None if loaded and now and full_speed and now < full_speed / 2 else NOTE,
         )
 
 

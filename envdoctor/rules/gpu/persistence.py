@@ -14,13 +14,9 @@ def persistence(facts: Facts) -> Findings:
     modes = [gpu.persistence for gpu in gpus.devices]
     if all(mode is None for mode in modes):
         raise Skip("persistence mode was not read")
-    off = [str(gpu.index) for gpu in gpus.devices if gpu.persistence is False]
+    off = ", ".join(str(gpu.index) for gpu in gpus.devices if gpu.persistence is False)
     windows = host is not None and (host.system == "Windows" or (host.container or "").startswith("wsl"))
     if not off or windows:
         return
-    yield finding(
-        actual=f"off on GPU {', '.join(off)}",
-        message=f"Persistence mode is off on GPU {', '.join(off)}: each program waits for the driver to start the GPU.",
-        fix="Switch it on.",
-        run="sudo nvidia-smi -pm 1",
-    )
+    message = f"Persistence mode is off on GPU {off}: each program waits for the driver to start the GPU."
+    yield finding(actual=f"off on GPU {off}", message=message, fix="Switch it on.", run="sudo nvidia-smi -pm 1")

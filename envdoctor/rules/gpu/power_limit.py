@@ -1,6 +1,5 @@
-from envdoctor.knowledge.questions import RELIABLE
-from envdoctor.rules.gpu._naming import full, subject
-from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, Pattern, Skip, Target, finding, need, rule
+from envdoctor.rules.gpu._cards import RELIABLE, full, subject
+from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, Gpu, Pattern, Remedy, Skip, Target, finding, need, rule
 
 _SHARES_POWER = Pattern(r"(?i)Laptop|Max-Q|Mobile")
 TOLERANCE = 0.97  # limits are whole watts, and some boards report a default a watt or two above the enforced limit
@@ -28,14 +27,19 @@ def power_limit(facts: Facts, target: Target) -> Findings:
         if not lowered and not other:
             continue
         normal = gpu.power_default if lowered and gpu.power_default else wanted
+        why = f"its default is {normal:g} W" if lowered else f"the target's speeds were recorded at {normal:g} W"
+        # A laptop shares its power between processor and GPU, from second to second.
+        severity = None if lowered and not _SHARES_POWER.search(gpu.name) else NOTE
         yield finding(
             subject=subject(gpu),
             actual=f"{gpu.power_limit:g} W",
             expected=f"{normal:g} W",
-            message=f"{full(gpu)} is limited to {gpu.power_limit:g} W; "
-            + (f"its default is {normal:g} W." if lowered else f"the target's speeds were recorded at {normal:g} W."),
-            fix=f"Restore the default limit. {RELIABLE}" if lowered else "Compare speeds with this in mind.",
-            run=f"sudo nvidia-smi -i {gpu.index} -pl {gpu.power_default:g}" if lowered else (),
-            # A laptop shares its power between processor and GPU, from second to second.
-            severity=None if lowered and not _SHARES_POWER.search(gpu.name) else NOTE,
+            severity=severity,
+            message=f"{full(gpu)} is limited to {gpu.power_limit:g} W; {why}.",
+            fix=_restore(gpu) if lowered else "Compare speeds with this in mind.",
         )
+
+
+def _restore(gpu: Gpu) -> Remedy:
+    command = f"sudo nvidia-smi -i {gpu.index} -pl {gpu.power_default:g}"
+    return Remedy(text=f"Restore the default limit. {RELIABLE}", commands=(command,))

@@ -1,6 +1,6 @@
 from envdoctor.knowledge.questions import capability, capability_of, for_capability, identify
 from envdoctor.locks.nearest import target_named
-from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, Skip, Target, finding, need, rule
+from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, Remedy, Skip, Target, finding, need, rule
 
 
 @rule(WARNING, kind="config-mismatch")
@@ -25,14 +25,13 @@ def target_mismatch(facts: Facts, target: Target) -> Findings:
         if same and (model is None or not target.gpu_names):
             continue
         older = (capability(number) or (0, 0)) < (capability(target.capability) or (0, 0))
+        difference = ": same architecture, other speed" if same else f" of capability {number}, not {target.capability}"
+        renting = f" {for_capability(target.capability)}" if older and not same else ""
         yield finding(
             subject=name,
             actual=f"{name} (compute capability {number})",
             expected=f"{target.title} (compute capability {target.capability})",
             severity=NOTE if same else None,
-            message=f"The target is {target.title}, the GPU here is {name}"
-            + (": same architecture, other speed." if same else f" of capability {number}, not {target.capability}."),
-            fix="Choose the target of this GPU."
-            + (f" {for_capability(target.capability)}" if older and not same else ""),
-            run="envdoctor check --target auto",
+            message=f"The target is {target.title}, the GPU here is {name}{difference}.",
+            fix=Remedy(text=f"Choose the target of this GPU.{renting}", commands=("envdoctor check --target auto",)),
         )

@@ -1,4 +1,4 @@
-from envdoctor.rules.gpu._naming import full, subject
+from envdoctor.rules.gpu._cards import full, subject
 from envdoctor.rules.rule import WARNING, Facts, Findings, Skip, finding, need, rule
 
 MARGIN = 5  # degrees below the threshold at which the hardware slows down

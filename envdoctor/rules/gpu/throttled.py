@@ -1,6 +1,5 @@
-from envdoctor.knowledge.questions import RELIABLE
-from envdoctor.rules.gpu._naming import busy, full, subject
-from envdoctor.rules.rule import WARNING, Facts, Findings, Gpu, Skip, Who, finding, need, rule
+from envdoctor.rules.gpu._cards import RELIABLE, busy, full, subject
+from envdoctor.rules.rule import WARNING, Facts, Findings, Gpu, Remedy, Skip, finding, need, rule
 
 _BAD = {
     "hw-slowdown": "the hardware slows itself down",
@@ -10,7 +9,7 @@ _BAD = {
 }
 
 
-@rule(WARNING, kind="gpu-limited", expected="none of these")
+@rule(WARNING, kind="gpu-limited", expected="none of these", who="host")
 def throttled(facts: Facts) -> Findings:
     """A GPU is held back by heat or by its power supply.
 
@@ -31,15 +30,14 @@ def throttled(facts: Facts) -> Findings:
             reasons = [reason for reason in reasons if reason in ("hw-thermal", "power-brake")]
         if not reasons:
             continue
-        who: Who = "host"
-        yield finding(
-            subject=subject(gpu),
-            actual=", ".join(reasons),
-            who=who,
-            message=f"{full(gpu)} is held back: {'; '.join(_BAD[reason] for reason in reasons)}{_clock(gpu)}.",
-            fix=f"Cooling and power are the host's. {RELIABLE}",
-            run="nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER",
-        )
+        held_back = "; ".join(_BAD[reason] for reason in reasons)
+        message = f"{full(gpu)} is held back: {held_back}{_clock(gpu)}."
+        yield finding(subject=subject(gpu), actual=", ".join(reasons), message=message, fix=_COOLING)
+
+
+_COOLING = Remedy(
+    text=f"Cooling and power are the host's. {RELIABLE}", commands=("nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER",)
+)
 
 
 def _clock(gpu: Gpu) -> str:

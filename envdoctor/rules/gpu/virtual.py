@@ -1,4 +1,4 @@
-from envdoctor.rules.gpu._naming import full, subject
+from envdoctor.rules.gpu._cards import full, subject
 from envdoctor.rules.rule import NOTE, Facts, Findings, Pattern, finding, need, rule
 
 _SHARE = Pattern(r"^GRID |-\d+[QCAB]$")

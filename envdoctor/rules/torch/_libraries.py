@@ -19,6 +19,10 @@ class Library(NamedTuple):
     version: str
 
     @property
+    def major(self) -> str:
+        return self.version.partition(".")[0]
+
+    @property
     def folder(self) -> str:
         return self.path.rpartition("/")[0]
 

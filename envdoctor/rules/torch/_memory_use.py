@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from envdoctor.knowledge import full_memory
+from envdoctor.knowledge.messages import texts
 from envdoctor.rules.rule import Facts
 from envdoctor.rules.torch import _memory_needs as needs
 from envdoctor.rules.torch._allocator import Refusal
@@ -116,6 +117,11 @@ _SERVERS = (
 
 def _server(facts: Facts) -> tuple[str, str] | None:
     return next(((usually, advice) for said, usually, advice in _SERVERS if said.stands(facts)), None)
+
+
+def refusal(facts: Facts, line: str, *, everywhere: bool) -> Refusal | None:
+    """The allocator's numbers in this line, or in another one: a heading often says the error without them."""
+    return Refusal.read(line) or next(filter(None, map(Refusal.read, texts(facts) if everywhere else ())), None)
 
 
 def usual(facts: Facts, asked: Refusal | None) -> str:

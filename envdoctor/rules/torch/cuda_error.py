@@ -1,10 +1,6 @@
-import re
-from typing import cast
-
-from envdoctor.knowledge.questions import RUN_ERRORS, anywhere, messages
-from envdoctor.rules.rule import ERROR, Facts, Findings, Kind, Pattern, Severity, finding, rule
+from envdoctor.knowledge.questions import RUN_ERRORS, messages
+from envdoctor.rules.rule import ERROR, Facts, Findings, Pattern, Severity, anywhere, finding, kind_of, rule
 from envdoctor.rules.torch import _memory_use, _source_library
-from envdoctor.rules.torch._allocator import Refusal
 
 
 @rule(ERROR, expected="no CUDA error")
@@ -22,7 +18,7 @@ def cuda_error(facts: Facts) -> Findings:
         if said is None:
             continue
         full = error.meaning == _memory_use.FULL
-        asked = Refusal.read(said.string) or (_refusal(facts) if full else None)
+        asked = _memory_use.refusal(facts, said.string, everywhere=full)
         usually = _memory_use.usual(facts, asked) if full else error.usually
         meaning, remedy = error.meaning, _memory_use.advice(error.advice, facts, asked) if full else error.advice
         run: tuple[str, ...] = ()
@@ -39,7 +35,7 @@ def cuda_error(facts: Facts) -> Findings:
             meaning = f"{meaning}; the settings that are shown have {classes}"
             remedy = f"{remedy} {_LABELS}"
         yield finding(
-            kind=cast(Kind, error.kind),
+            kind=kind_of(error.kind),
             subject=said[0],
             actual=said[0],
             message=f'"{said[0]}": {meaning}{asked.amounts if asked else ""}.',
@@ -52,17 +48,12 @@ def cuda_error(facts: Facts) -> Findings:
         )
 
 
-def _refusal(facts: Facts) -> Refusal | None:
-    """The first line with the allocator's numbers; a heading often says the error without them."""
-    return next(filter(None, map(Refusal.read, messages.texts(facts))), None)
-
-
 _LABELS = (
     "Labels must lie from 0 to one less than that number: where the background counts as a class of its own, it is one "
     "more than your classes."
 )
 _CHECK = Pattern(r"Assertion [`'\"]?.{3,120}? ?[`'\"]? ?failed")
-_CLASSES = re.compile(r"(?i)(?:num|n|number)_?(?:of_)?(?:classes|labels)")
+_CLASSES = Pattern(r"(?i)(?:num|n|number)_?(?:of_)?(?:classes|labels)")
 
 
 def _classes(facts: Facts) -> str | None:

@@ -1,8 +1,5 @@
-from collections import defaultdict
-
-from envdoctor.knowledge.questions import anywhere
-from envdoctor.rules.rule import ERROR, WARNING, Facts, Finding, Findings, Match, Pattern, Skip, finding, known, rule
-from envdoctor.rules.torch._libraries import Library, is_environments, mapped_libraries, short
+from envdoctor.rules.rule import ERROR, WARNING, Facts, Finding, Findings, Pattern, Skip, anywhere, finding, known, rule
+from envdoctor.rules.torch._libraries import is_environments, mapped_libraries, short
 
 _STEMS = (
     "libcudart",
@@ -44,15 +41,17 @@ def cuda_libraries(facts: Facts) -> Findings:
         raise Skip("which CUDA libraries are loaded is not known")
     own = [library for library in libraries if is_environments(library, facts)]
     outside = [library for library in libraries if library not in own]
-    versions: dict[str, set[str]] = defaultdict(set)
-    for library in libraries:
-        if library.version:
-            versions[library.stem].add(library.version.partition(".")[0])
-    several = {stem: found for stem, found in versions.items() if len(found) > 1}
+    majors = {
+        one.stem: {each.major for each in libraries if each.stem == one.stem and each.version} for one in libraries
+    }
+    several = [f"{stem} {' and '.join(sorted(found))}" for stem, found in sorted(majors.items()) if len(found) > 1]
     torch = known(facts.torch)
     works = torch is not None and torch.cuda_available
     if said is not None or several or (outside and own):
-        yield _finding(said, outside, several, severe=said is not None or bool(several) or not works)
+        paths = ", ".join([short(library.path) for library in outside][:4])
+        yield _finding(
+            said[0] if said else "", paths, "; ".join(several), severe=said is not None or bool(several) or not works
+        )
 
 
 def _toolkit_on_path(facts: Facts) -> bool:
@@ -61,45 +60,39 @@ def _toolkit_on_path(facts: Facts) -> bool:
     return any("cuda" in part.lower() and "compat" not in part for part in path.split(":"))
 
 
-def _finding(said: Match[str] | None, outside: list[Library], several: dict[str, set[str]], *, severe: bool) -> Finding:
-    twice = [f"{stem} {' and '.join(sorted(found))}" for stem, found in sorted(several.items())]
-    paths = [short(library.path) for library in outside]
-    actual = "; ".join(twice) or ", ".join(paths[:4]) or (said[0] if said else "")
-    usually = title = ""
-    if said is not None and _STATUS.search(said[0]):
-        title = "cuBLAS refuses a call, and a toolkit's folder stands on LD_LIBRARY_PATH"
-        message = f'{title}: "{said[0]}".'
-        usually = (
-            "one half of cuBLAS comes from that folder and the other is torch's own; else the call itself is wrong"
-        )
-    elif said is not None:
-        title = "A library of CUDA does not have what is asked of it"
-        message = f'{title}: "{said[0]}".'
-        usually = f"two versions of it meet: {_USUALLY}"
+def _finding(said: str, outside: str, twice: str, *, severe: bool) -> Finding:
+    title, usually = "", ""
+    if said:
+        title, usually = _REFUSED_CALL if _STATUS.search(said) else _MISSING_SYMBOL
+        message = f'{title}: "{said}".'
     elif twice:
-        message = f"Several versions of one CUDA library are loaded: {'; '.join(twice)}."
+        message = f"Several versions of one CUDA library are loaded: {twice}."
     else:
-        message = f"torch runs with CUDA libraries from outside its environment: {', '.join(paths[:4])}."
+        message = f"torch runs with CUDA libraries from outside its environment: {outside}."
     return finding(
         title=title,
-        actual=actual,
+        actual=twice or outside or said,
         severity=ERROR if severe else WARNING,
         message=message,
         usually=usually,
-        fix=_FIX if said is not None else _START,
-        run=("python -m pip list | grep -i nvidia", _WITHOUT) if said is not None else _WITHOUT,
-        explains=("torch/cuda-error", "torch/import-fails", "torch/cuda-unavailable", "packages/cuda-wheels")
-        if severe
-        else (),
+        fix=_FIX if said else _START,
+        run=("python -m pip list | grep -i nvidia", _WITHOUT) if said else _WITHOUT,
+        explains=_EXPLAINED if severe else (),
     )
 
 
+_EXPLAINED = ("torch/cuda-error", "torch/import-fails", "torch/cuda-unavailable", "packages/cuda-wheels")
 _WITHOUT = "env -u LD_LIBRARY_PATH python train.py"
 _START = "Start the job without LD_LIBRARY_PATH; install torch again if its own libraries are incomplete."
-_USUALLY = (
-    "a toolkit's folder on LD_LIBRARY_PATH or in the image is searched before torch's own, wheels of two CUDA lines "
-    "(nvidia-nccl-cu11 beside nvidia-nccl-cu12, an older torch's that stayed) put files of one name into one folder, "
-    "or one library was upgraded without the others"
+_REFUSED_CALL = (
+    "cuBLAS refuses a call, and a toolkit's folder stands on LD_LIBRARY_PATH",
+    "one half of cuBLAS comes from that folder and the other is torch's own; else the call itself is wrong",
+)
+_MISSING_SYMBOL = (
+    "A library of CUDA does not have what is asked of it",
+    "two versions of it meet: a toolkit's folder on LD_LIBRARY_PATH or in the image is searched before torch's own, "
+    "wheels of two CUDA lines (nvidia-nccl-cu11 beside nvidia-nccl-cu12, an older torch's that stayed) put files of "
+    "one name into one folder, or one library was upgraded without the others",
 )
 _FIX = (
     "Start the job without LD_LIBRARY_PATH. See which nvidia packages are installed: of two lines remove all (cu11 and "

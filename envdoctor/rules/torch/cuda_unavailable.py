@@ -1,9 +1,9 @@
 from envdoctor.knowledge.questions import driver_owner, gpu_names, hidden_by, nvidia_gpu, torch_cuda
-from envdoctor.rules.rule import ERROR, Facts, Findings, Skip, Target, finding, known, need, on_cpu, rule
+from envdoctor.rules.rule import ERROR, Facts, Findings, Remedy, finding, known, need, rule
 
 
-@rule(ERROR, subject="CUDA", expected="available")
-def cuda_unavailable(facts: Facts, target: Target) -> Findings:
+@rule(ERROR, subject="CUDA", expected="available", explains=("precision/", "attention/"), for_gpu=True)
+def cuda_unavailable(facts: Facts) -> Findings:
     """torch has CUDA, there is a GPU, and CUDA is not available.
 
     Why: training falls back to the CPU. Usually another finding names the cause (driver too old, hidden devices, a
@@ -11,43 +11,47 @@ def cuda_unavailable(facts: Facts, target: Target) -> Findings:
     Fix: ask CUDA itself for its error.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.cuda.is_available.html
     """
-    if on_cpu(target):
-        raise Skip("the target trains on the CPU")
     torch = need(facts.torch)
     need(torch.cuda_available, "whether CUDA is available is not known")
-    gpu = nvidia_gpu(facts)
-    if torch.cuda_available or not torch_cuda(facts):
+    gpu, cuda = nvidia_gpu(facts), torch_cuda(facts)
+    if torch.cuda_available or not cuda:
         return
     if gpu is None:
         if names := gpu_names(facts):
             yield finding(
                 kind="torch-cpu-only",
                 actual=f"a build for CUDA, {names[0]}",
-                message=f"torch is built for CUDA {torch_cuda(facts)}, and the GPU is none of NVIDIA's ({names[0]}): "
-                "torch does not use it.",
-                fix="Install the build for this GPU in place of it, with torchvision and torchaudio: for AMD on Linux "
-                "one for ROCm from PyTorch's index (or AMD's own wheels), for Intel one for XPU; what requires torch "
-                "must not bring the one from PyPI back.",
-                explains=("precision/", "attention/"),
+                message=f"torch is built for CUDA {cuda}, and the GPU is none of NVIDIA's ({names[0]}): torch does not "
+                "use it.",
+                fix=_BUILD_FOR_IT,
             )
         return
-    driver = known(facts.driver)
+    driver, hidden = known(facts.driver), hidden_by(facts)
     said = f": {torch.cuda_error}" if torch.cuda_error else ""
-    hidden = hidden_by(facts)
     yield finding(
         kind="cuda-init-failed" if not hidden else "gpu-not-visible",
         actual="not available" + (f" (cuInit {driver.cuinit})" if driver and driver.cuinit else ""),
-        message=f"torch is built for CUDA {torch_cuda(facts)} and there is {gpu}, but CUDA is not available{said}.",
-        usually=""
-        if said or hidden
-        else "the driver and its library are of different versions, CUDA_VISIBLE_DEVICES or the container leaves the "
-        "GPU out, the device files (nvidia-uvm) are missing after a sleep, or the driver is too old for that CUDA",
-        fix="Let CUDA name the error; then look at what hides or blocks the device.",
-        run=(
-            "python -c 'import torch; torch.cuda.init()'",
-            "env -u CUDA_VISIBLE_DEVICES -u LD_LIBRARY_PATH python -c 'import torch; torch.cuda.init()'",
-        ),
+        message=f"torch is built for CUDA {cuda} and there is {gpu}, but CUDA is not available{said}.",
+        usually="" if said or hidden else _USUALLY,
+        fix=_ASK_CUDA,
         who="you" if hidden else driver_owner(facts),
-        explains=("precision/", "attention/"),
         certain=False,  # says that it fails, and not why
     )
+
+
+_BUILD_FOR_IT = (
+    "Install the build for this GPU in place of it, with torchvision and torchaudio: for AMD on Linux one for ROCm "
+    "from PyTorch's index (or AMD's own wheels), for Intel one for XPU; what requires torch must not bring the one "
+    "from PyPI back."
+)
+_USUALLY = (
+    "the driver and its library are of different versions, CUDA_VISIBLE_DEVICES or the container leaves the GPU out, "
+    "the device files (nvidia-uvm) are missing after a sleep, or the driver is too old for that CUDA"
+)
+_ASK_CUDA = Remedy(
+    text="Let CUDA name the error; then look at what hides or blocks the device.",
+    commands=(
+        "python -c 'import torch; torch.cuda.init()'",
+        "env -u CUDA_VISIBLE_DEVICES -u LD_LIBRARY_PATH python -c 'import torch; torch.cuda.init()'",
+    ),
+)

@@ -15,11 +15,8 @@ def debug_build(facts: Facts) -> Findings:
     need(torch.debug_build, "torch does not say how it was built")
     if not torch.debug_build or torch.version.startswith(("1.6", "1.7")):
         return
-    yield finding(
-        actual="debug build",
-        message=f"torch {torch.version} is a debug build: every operator checks itself.",
-        # Whoever reports a debug build made from source made it on purpose.
-        severity=NOTE if facts.origin.kind == "pasted" and "a0+" in torch.version else None,
-        fix="Install a release build of torch.",
-        run="python -m pip install --force-reinstall torch",
-    )
+    # Whoever reports a debug build made from source made it on purpose.
+    severity = NOTE if facts.origin.kind == "pasted" and "a0+" in torch.version else None
+    message = f"torch {torch.version} is a debug build: every operator checks itself."
+    fix, run = "Install a release build of torch.", "python -m pip install --force-reinstall torch"
+    yield finding(actual="debug build", severity=severity, message=message, fix=fix, run=run)

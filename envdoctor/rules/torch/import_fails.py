@@ -1,6 +1,5 @@
-from envdoctor.locks.stack import by_name
 from envdoctor.rules.hardware import other_framework
-from envdoctor.rules.rule import ERROR, Facts, Findings, Pin, Skip, Target, Torch, Who, finding, known, remedies, rule
+from envdoctor.rules.rule import ERROR, Facts, Findings, Skip, Target, Torch, Who, finding, known, remedies, rule
 from envdoctor.values.pattern import Pattern
 
 _CAUSES: tuple[tuple[Pattern, str, Who], ...] = (
@@ -19,7 +18,10 @@ _CAUSES: tuple[tuple[Pattern, str, Who], ...] = (
 )
 
 
-@rule(ERROR, kind="torch-import", subject="torch", expected="torch can be imported")
+_EXPLAINED = ("precision/", "attention/", "torch/cuda-unavailable")
+
+
+@rule(ERROR, kind="torch-import", subject="torch", expected="torch can be imported", explains=_EXPLAINED)
 def import_fails(facts: Facts, target: Target) -> Findings:
     """`import torch` crashes, hangs or raises.
 
@@ -39,21 +41,20 @@ def import_fails(facts: Facts, target: Target) -> Findings:
         raise Skip(f"torch is not installed: this environment trains with {other}")
     if missing and (packages is None or packages.version("torch") is None) and target.choice is None:
         raise Skip("torch is not installed, and nothing here asks for it")
-    pin = by_name(target.choice.pins).get("torch") if target.choice else None
-    repair = (Pin(name="torch", version=pin.version),) if pin else ()
     how = {"crashed": "crashes", "timed-out": "does not come back", "absent": "finds no torch"}.get(absent.why, "fails")
-    cause = next(((text, who) for pattern, text, who in _CAUSES if pattern.search(absent.reason)), None)
-    version = packages.version("torch") if packages else None
+    cause, who = next(((f" ({text})", who) for said, text, who in _CAUSES if said.search(absent.reason)), _UNKNOWN)
+    repair, version = remedies.torch_pin(target), packages.version("torch") if packages else None
+    by_hand = ("Install torch.",) if missing and version is None else ("Install torch again.", *_by_hand(version))
     yield finding(
         actual=absent.reason,
-        who=cause[1] if cause else "you",
-        message=f"`import torch` {how}: {absent.reason}" + (f" ({cause[0]})." if cause else "."),
-        fix=remedies.choose(target, repair, "Install torch.")
-        if missing and version is None
-        else remedies.choose(target, repair, "Install torch again.", *_by_hand(version)),
+        who=who,
+        message=f"`import torch` {how}: {absent.reason}{cause}.",
+        fix=remedies.choose(target, repair, *by_hand),
         repair=repair,
-        explains=("precision/", "attention/", "torch/cuda-unavailable"),
     )
+
+
+_UNKNOWN: tuple[str, Who] = ("", "you")
 
 
 def _by_hand(version: str | None) -> tuple[str, ...]:

@@ -1,8 +1,5 @@
-from envdoctor.knowledge.numbers import line
-from envdoctor.knowledge.questions import anywhere, messages, numbers, torch_cuda
-from envdoctor.rules.finding import Remedy
-from envdoctor.rules.rule import ERROR, NOTE, WARNING, Facts, Findings, Pattern, Skip, finding, known, rule
-from envdoctor.values import shell
+from envdoctor.knowledge.questions import line, messages, numbers, torch_cuda
+from envdoctor.rules.rule import ERROR, NOTE, WARNING, Facts, Findings, Pattern, Skip, finding, known, remedies, rule
 
 _SAYS = Pattern(
     r"(?i)detected CUDA version \((?P<nvcc>[\d.]+)\) mismatches the version(?: (?:that was )?used to compile)?\s+"
@@ -34,7 +31,9 @@ def nvcc(facts: Facts) -> Findings:
     Source: https://github.com/pytorch/pytorch/blob/main/torch/utils/cpp_extension.py
     https://github.com/deepspeedai/DeepSpeed/blob/master/op_builder/builder.py
     """
-    said = anywhere(facts, _SAYS, _DEEPSPEED) or anywhere(facts, _UNNUMBERED)  # a frame names the exception before it
+    said = messages.anywhere(facts, _SAYS, _DEEPSPEED) or messages.anywhere(
+        facts, _UNNUMBERED
+    )  # a frame names the exception before it
     host = known(facts.host)
     numbered = said.groupdict() if said else {}
     toolkit = numbered.get("nvcc") or (host.nvcc if host else None)
@@ -45,19 +44,21 @@ def nvcc(facts: Facts) -> Findings:
         raise Skip("there is no toolkit, or torch's CUDA is not known")
     if numbers(toolkit)[:1] == numbers(cuda)[:1] and said is None:
         return
-    major = cuda.partition(".")[0]
-    remedy = _remedy(facts, cuda)
+    expected = "the CUDA that torch is built for"
+    if numbers(cuda):
+        expected = f"CUDA {cuda.partition('.')[0]}.x, best {line(cuda) or cuda}"
+        expected += _OR_TORCH if said and numbers(toolkit) else ""
     failed = WARNING if messages.in_report(facts, _FAILED) else NOTE
+    end = "the build of an extension stopped at it" if said else "extensions cannot be built from source here"
+    fix, run = _toolkit(facts, cuda)
     yield finding(
         actual=line(toolkit) or toolkit,
-        expected=(f"CUDA {major}.x, best {line(cuda) or cuda}" + (_OR_TORCH if said and numbers(toolkit) else ""))
-        if numbers(cuda)
-        else "the CUDA that torch is built for",
+        expected=expected,
         severity=ERROR if said else failed,
-        message=f"The toolkit on this machine is {_cuda_name(toolkit)}, torch is built for {_cuda_name(cuda)}: "
-        + ("the build of an extension stopped at it." if said else "extensions cannot be built from source here."),
+        message=f"The toolkit on this machine is {_cuda_name(toolkit)}, torch is built for {_cuda_name(cuda)}: {end}.",
         usually=_REPLACED if said else "",
-        fix=remedy,
+        fix=fix,
+        run=run,
         explains=("packages/",) if said else ("packages/known-errors",) if failed is WARNING else (),
     )
 
@@ -75,19 +76,19 @@ def _cuda_name(cuda: str) -> str:
     return f"CUDA {line(cuda) or cuda}" if numbers(cuda) else cuda
 
 
-def _remedy(facts: Facts, cuda: str) -> Remedy:
+def _toolkit(facts: Facts, cuda: str) -> tuple[str, tuple[str, ...]]:
     """A toolkit that is there is named; a probe has seen all of them, so that none is named that is not."""
     host = known(facts.host)
-    toolkits = host.toolkits if host else ()
-    fitting = [one for one in toolkits if numbers(one)[:1] == numbers(cuda)[:1]]
+    fitting = [one for one in (host.toolkits if host else ()) if numbers(one)[:1] == numbers(cuda)[:1]]
     if facts.origin.kind != "pasted" and not fitting:
-        major = cuda.partition(".")[0]
-        return Remedy(text=f"Install extensions as wheels, or a toolkit of CUDA {major}.x to build them.")
+        return f"Install extensions as wheels, or a toolkit of CUDA {cuda.partition('.')[0]}.x to build them.", ()
     if not fitting and not numbers(cuda):
-        return Remedy(text="Point CUDA_HOME to a toolkit of torch's version, or install the extension as a wheel.")
+        return "Point CUDA_HOME to a toolkit of torch's version, or install the extension as a wheel.", ()
     best = min(fitting, key=lambda one: one != line(cuda), default=line(cuda) or cuda)
-    return Remedy(
-        text="Point CUDA_HOME to a toolkit of torch's version (in a conda or pixi environment pin cuda-toolkit and "
-        "cuda-nvcc to it), or install the extension as a wheel.",
-        commands=(f"export CUDA_HOME={shell.word(f'/usr/local/cuda-{best}')}",),
-    )
+    return _CUDA_HOME, (remedies.cuda_home(best),)
+
+
+_CUDA_HOME = (
+    "Point CUDA_HOME to a toolkit of torch's version (in a conda or pixi environment pin cuda-toolkit and cuda-nvcc to "
+    "it), or install the extension as a wheel."
+)

@@ -1,5 +1,4 @@
-from envdoctor.knowledge.questions import anywhere
-from envdoctor.rules.rule import ERROR, NOTE, WARNING, Facts, Findings, Pattern, Skip, Target, finding, rule
+from envdoctor.rules.rule import ERROR, NOTE, WARNING, Facts, Findings, Pattern, Skip, Target, anywhere, finding, rule
 from envdoctor.rules.torch._libraries import mapped_libraries, short
 
 _SAYS = (Pattern(r"OMP: Error #15.*"), Pattern(r"Initializing libiomp5\S* but found \S+ already initialized"))
@@ -24,11 +23,10 @@ def openmp(facts: Facts, target: Target) -> Findings:
     # Two copies of GNU's runtime are common (torch's and scikit-learn's) and share nothing but cost little.
     if said is None and len(kinds) < 2:
         return
+    which = ", ".join(map(short, copies)) if len(kinds) > 1 else f'"{said[0]}"' if said else ""
     yield finding(
         actual=", ".join(kinds) or "two runtimes",
-        message="Several OpenMP runtimes are loaded: "
-        + (", ".join(short(path) for path in copies) if len(kinds) > 1 else f'"{said[0]}"' if said else "")
-        + ".",
-        fix="Install torch, NumPy and scikit-learn from one source, all by pip or all by conda.",
         severity=ERROR if said else WARNING if target.is_cpu and target.name != "none" else NOTE,
+        message=f"Several OpenMP runtimes are loaded: {which}.",
+        fix="Install torch, NumPy and scikit-learn from one source, all by pip or all by conda.",
     )

@@ -1,9 +1,10 @@
 from envdoctor.knowledge.questions import nvidia_gpu
-from envdoctor.locks.stack import by_name
-from envdoctor.rules.rule import ERROR, Facts, Findings, Pin, Skip, Target, finding, known, need, on_cpu, remedies, rule
+from envdoctor.rules.rule import ERROR, Facts, Findings, Target, finding, known, need, remedies, rule
+
+_EXPLAINED = ("torch/cuda-unavailable", "torch/cuda-error", "precision/", "attention/")
 
 
-@rule(ERROR, kind="torch-cpu-only", subject="torch", expected="a CUDA build")
+@rule(ERROR, kind="torch-cpu-only", subject="torch", expected="a CUDA build", explains=_EXPLAINED, for_gpu=True)
 def other_backend(facts: Facts, target: Target) -> Findings:
     """torch is built for AMD (ROCm) or Intel (XPU) GPUs, and the GPU is NVIDIA's.
 
@@ -12,20 +13,16 @@ def other_backend(facts: Facts, target: Target) -> Findings:
     Fix: install the build for the CUDA line that the driver runs.
     Source: https://pytorch.org/get-started/locally/
     """
-    if on_cpu(target):
-        raise Skip("the target trains on the CPU")
     torch = need(facts.torch)
     gpu = nvidia_gpu(facts)
     backend = f"ROCm {torch.hip}" if torch.hip else f"XPU {torch.xpu}" if torch.xpu else None
     if backend is None or gpu is None or torch.cuda:
         return
-    pin = by_name(target.choice.pins).get("torch") if target.choice and target.choice.cuda else None
-    repair = (Pin(name="torch", version=pin.version),) if pin else ()
+    repair = remedies.torch_pin(target, cuda=True)
     by_hand = remedies.torch_family(known(facts.packages), "auto", "torch")
     yield finding(
         actual=f"{torch.version} for {backend}",
         message=f"torch {torch.version} is built for {backend}, the GPU here is NVIDIA's ({gpu}).",
         fix=remedies.choose(target, repair, "Install a CUDA build of torch in its place.", by_hand),
         repair=repair,
-        explains=("torch/cuda-unavailable", "torch/cuda-error", "precision/", "attention/"),
     )

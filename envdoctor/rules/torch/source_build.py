@@ -1,7 +1,7 @@
-import re
-
 from envdoctor.knowledge.questions import is_board, is_published, torch_version
-from envdoctor.rules.rule import NOTE, Facts, Findings, finding, need, rule
+from envdoctor.rules.rule import NOTE, Facts, Findings, Pattern, finding, need, rule
+
+_OTHER_BACKEND = Pattern(r"\+(rocm|xpu)")
 
 
 @rule(NOTE, kind="not-judged", subject="torch", expected="a release")
@@ -15,12 +15,9 @@ def source_build(facts: Facts) -> Findings:
     """
     version = need(torch_version(facts), "torch's version is not known")
     nightly = ".dev" in version
-    if (is_published(version) and not nightly) or re.search(r"\+(rocm|xpu)", version):
+    if (is_published(version) and not nightly) or _OTHER_BACKEND.search(version):
         return
     theirs = "NVIDIA's build for a Jetson" if is_board(facts) else "NVIDIA's container build"
     what = "a nightly" if nightly else theirs if ".nv" in version else "built from source"
-    yield finding(
-        actual=version,
-        message=f"torch {version} is {what}: no published table says what it holds, and recorded speeds do not apply.",
-        fix="Nothing to do, if it was meant.",
-    )
+    message = f"torch {version} is {what}: no published table says what it holds, and recorded speeds do not apply."
+    yield finding(actual=version, message=message, fix="Nothing to do, if it was meant.")

@@ -1,8 +1,6 @@
-from collections.abc import Mapping
-
 from envdoctor.rules.rule import NOTE, Facts, Findings, finding, known, need, rule
 
-_UNDO: Mapping[bool | None, str] = {
+_UNDO: dict[bool | None, str] = {
     True: " `envdoctor undo` takes back the whole last change, packages included.",
     False: " There is no earlier state to undo to.",
 }
@@ -23,8 +21,6 @@ def startup_hook(facts: Facts) -> Findings:
         return
     folder = f"{interpreter.site_packages[0]}/" if interpreter and interpreter.site_packages else ""
     back = _UNDO.get(interpreter.can_go_back, "") if interpreter else ""
-    yield finding(
-        actual=f"in force (version {torch.hook})",
-        message="envdoctor's startup hook sets flags and variables here, whenever Python starts or torch is imported.",
-        fix=f"Nothing to do. To take it out alone, delete {folder}envdoctor-startup.pth.{back}",
-    )
+    message = "envdoctor's startup hook sets flags and variables here, whenever Python starts or torch is imported."
+    fix = f"Nothing to do. To take it out alone, delete {folder}envdoctor-startup.pth.{back}"
+    yield finding(actual=f"in force (version {torch.hook})", message=message, fix=fix)

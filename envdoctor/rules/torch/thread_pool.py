@@ -1,5 +1,5 @@
-from envdoctor.knowledge.questions import anywhere, whole_cpus
-from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Pattern, Skip, finding, known, rule
+from envdoctor.knowledge.questions import whole_cpus
+from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Pattern, Skip, anywhere, finding, known, rule
 
 _REFUSED = (
     Pattern(r"(?i)libgomp: Thread creation failed.*"),
@@ -25,7 +25,10 @@ _CROWDED = (
 )
 
 
-@rule(ERROR, kind="thread-count", subject="thread pool")
+_EXPLAINED = ("torch/threads", "host/cpu-quota", "variables/thread-count", "host/process-limit")
+
+
+@rule(ERROR, kind="thread-count", subject="thread pool", explains=_EXPLAINED)
 def thread_pool(facts: Facts) -> Findings:
     """A compute library could not start its threads, or a report says that there are too many.
 
@@ -44,16 +47,19 @@ def thread_pool(facts: Facts) -> Findings:
         return
     host = known(facts.host)
     cpus = whole_cpus(host) if host else None
+    fails, usually = ("cannot be started", _LIMIT) if refused else ("do not fit the CPUs allowed", "")
     yield finding(
         actual=said[0],
         expected=f"{cpus} threads" if cpus else "as many threads as CPUs are allowed",
         severity=None if refused else WARNING,
-        message=f"Compute threads {'cannot be started' if refused else 'do not fit the CPUs allowed'}: {said[0]}",
-        usually="the limit of processes and threads is reached (of the user, or of the container), which counts those "
-        "of every process and library; else memory for their stacks is out"
-        if refused
-        else "",
+        message=f"Compute threads {fails}: {said[0]}",
+        usually=usually,
         fix="Set the number of threads before Python starts; raise the limit of processes where it is the limit.",
         run=(f"export OMP_NUM_THREADS={cpus or '$(nproc)'}", "ulimit -u"),
-        explains=("torch/threads", "host/cpu-quota", "variables/thread-count", "host/process-limit"),
     )
+
+
+_LIMIT = (
+    "the limit of processes and threads is reached (of the user, or of the container), which counts those of every "
+    "process and library; else memory for their stacks is out"
+)

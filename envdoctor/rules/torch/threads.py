@@ -30,12 +30,12 @@ def threads(facts: Facts, target: Target) -> Findings:
     on_cpu = (target.is_cpu and target.name != "none") or (
         facts.origin.kind == "pasted" and trains_on_gpu(facts, target) is False
     )
+    running = f"{torch.threads} thread{'s' if torch.threads > 1 else ''}"
     yield finding(
         actual=f"{torch.threads}" + (f" ({name}={variables[name]})" if name else ""),
         expected=f"{allowed} (CPUs allowed)",
         severity=None if on_cpu else NOTE,
-        message=f"torch computes with {torch.threads} thread{'s' if torch.threads > 1 else ''} where {allowed} CPUs "
-        "are allowed.",
+        message=f"torch computes with {running} where {allowed} CPUs are allowed.",
         fix=f"Set OMP_NUM_THREADS to {allowed}, divided by the processes on this machine.",
         run=f"export OMP_NUM_THREADS={allowed}",
         repair=(SetVariable(name="OMP_NUM_THREADS", value=str(allowed)),) if on_cpu and name else (),

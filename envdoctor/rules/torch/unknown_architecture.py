@@ -4,7 +4,7 @@ from envdoctor.rules.rule import ERROR, Facts, Findings, Pattern, Skip, finding,
 _SAYS = Pattern(r"(?i)nvcc fatal\s*: *Unsupported gpu architecture '?compute_(?P<number>\d{2,3})[af]?(?!\w)")
 
 
-@rule(ERROR, kind="nvcc-mismatch", subject="nvcc")
+@rule(ERROR, kind="nvcc-mismatch", subject="nvcc", explains=("packages/known-errors nvcc", "torch/nvcc"))
 def unknown_architecture(facts: Facts) -> Findings:
     """The CUDA toolkit that compiles does not know a GPU that it is to compile for, and the report shows which it is.
 
@@ -35,7 +35,6 @@ def unknown_architecture(facts: Facts) -> Findings:
         message=f"What compiles is nvcc of CUDA {toolkit}, {knows}: {said.string}.{whose}",
         fix=_remedy(said["number"], first, last, cuda or "", other=other, too_old=too_old),
         run="which -a nvcc",
-        explains=("packages/known-errors nvcc", "torch/nvcc"),
     )
 
 

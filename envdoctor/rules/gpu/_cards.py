@@ -1,6 +1,9 @@
-"""How findings about one of several GPUs name it."""
+"""What rules about single GPUs share: how one of several is named, whether it works, where a sound one is rented."""
 
+from envdoctor.knowledge.renting import RELIABLE, for_bandwidth
 from envdoctor.rules.rule import Gpu, Gpus
+
+__all__ = ["RELIABLE", "busy", "for_bandwidth", "full", "gibibytes", "subject"]
 
 
 def subject(gpu: Gpu) -> str:

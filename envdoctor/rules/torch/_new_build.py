@@ -1,0 +1,135 @@
+"""What helps where what runs holds no code for the GPU: another build of torch, or of what was compiled for it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from envdoctor.knowledge.questions import (
+    best_build,
+    circumstances,
+    extensions,
+    fits,
+    machine_of,
+    numbers,
+    torch_version,
+)
+from envdoctor.knowledge.solver import Machine, libraries_know
+from envdoctor.knowledge.torch_builds import Build, build_of, release_of
+from envdoctor.rules.rule import Facts, known, remedies
+from envdoctor.rules.torch import _kernel_error as error
+
+_LISTS = "python -c 'import torch; print(torch.version.cuda, torch.cuda.get_arch_list())'"
+_AT_HOME = "--no-deps --no-cache-dir --no-build-isolation --no-binary :all:"
+
+
+def advice(facts: Facts, number: str | None, extension: str | None, *, vague: bool, either: bool) -> tuple[str, ...]:
+    """What to do, and the commands for it. ``vague``: the code that is missing need not be torch's own."""
+    other = error.other_than_torch(facts)
+    if extension:
+        return _of_extension(extension)
+    if number is None and other:
+        return _of_library(other)
+    if vague and circumstances.FIXED_ARCHITECTURE.stands(facts):
+        return _BUILD_SCRIPTS
+    return _of_unnamed_gpu(facts) if number is None else _of_gpu(facts, number, either=either)
+
+
+def _of_extension(name: str) -> tuple[str, ...]:
+    text = f"Install a release of {name} that covers the GPU, or compile it here, on this GPU and for this torch."
+    built = name in extensions.BUILT_AT_HOME
+    return text, remedies.again(name, _AT_HOME) if built else remedies.upgrade(name)
+
+
+def _of_library(name: str) -> tuple[str, ...]:
+    return (
+        f"Install a release of {name} whose build covers the GPU, or build it with this GPU's architecture: "
+        "Blackwell (RTX 50, B200) needs one for CUDA 12.8 or later, builds for CUDA 13 begin at the RTX 20.",
+    )
+
+
+_BUILD_SCRIPTS = (
+    "Take the GPU's real compute capability (a name may stand for two generations: a TITAN X is 5.2 or 6.1), set it in "
+    "every build script of the project that names one (grep -rnE 'sm_|arch=' finds setup.py, Makefiles, make.sh, "
+    "CMakeLists.txt; each extension has its own), delete what was built before (folders build, *.o, *.so) and build "
+    "all of them anew, with a CUDA toolkit that knows the GPU.",
+    "python -c 'import torch; print(torch.cuda.get_device_capability())'",
+)
+
+
+def _of_unnamed_gpu(facts: Facts) -> tuple[str, ...]:
+    """Of no GPU that the text tells: the same release would hold no more code than the one that is there."""
+    told: tuple[str, ...] = (_COVERS, remedies.torch_family(known(facts.packages), "auto", "torch"))
+    if circumstances.NEWER_TORCH.stands(facts):
+        told = (_TRIED_NEWER, _LISTS, "python -m pip list")
+    if not error.is_torchs(facts):
+        told = (_OF_PROGRAM,)
+    if compiled := error.extension_built_at_home(facts):
+        first = f"Try it without {compiled}: where it works, compile {compiled} anew, on this GPU. Where not: {told[0]}"
+        return first, remedies.again(compiled, _AT_HOME), *told[1:]
+    return told
+
+
+_COVERS = (
+    "Install a build that covers the GPU: Blackwell (RTX 50, B200) needs one for CUDA 12.8 or later, Volta and older "
+    "GPUs one for 12.6 or before. What was compiled for the old torch is installed again with it."
+)
+_OF_PROGRAM = (
+    "Install a build of the program that covers the GPU, or build it with this GPU's architecture: Blackwell (RTX 50, "
+    "B200) needs CUDA 12.8 or later, Volta and older GPUs 12.9 or before."
+)
+_TRIED_NEWER = (
+    "A newer torch was installed already, by the text. See whether the Python that fails is the one which has it "
+    "(below: its list must hold the GPU's architecture, sm_120 for RTX 50); a package that was installed after it may "
+    "have brought the old one back. What is compiled for one torch (vLLM, xformers, flash-attn, torchvision) must be "
+    "of a release for that very torch, and none is for a nightly: take a fresh environment, let vLLM 0.9 or later "
+    "bring the torch that it is built for (its wheels are for CUDA 12.8 and later), and install the rest beside that."
+)
+
+
+def _of_gpu(facts: Facts, number: str, *, either: bool) -> tuple[str, ...]:
+    machine, version, wanted = machine_of(facts), torch_version(facts), error.architecture(number)
+    if number not in machine.capabilities:  # whatever else is in the machine
+        machine = replace(machine, capabilities=(*machine.capabilities, number))
+    same, newest = best_build(machine, torch=version).build if version else None, best_build(machine)
+    build = same or newest.build
+    if build is None or not fits(build, machine).ok:
+        return (
+            f"No published torch build serves this machine: {newest.reason}. Use another GPU, or build from source.",
+        )
+    install = _build_for(facts, machine, build)
+    if either:
+        return (
+            f"See whether torch.cuda.get_arch_list() has {wanted}. If not, install a build that covers it; if so, "
+            "it is an extension that was compiled for other GPUs (the traceback may end later than it failed: "
+            "CUDA_LAUNCH_BLOCKING=1 shows where): empty its cache (~/.cache/torch_extensions, its folder build) "
+            f"and compile it anew on this GPU, with TORCH_CUDA_ARCH_LIST={number}.",
+            _LISTS,
+            install,
+        )
+    if circumstances.NEWER_TORCH.stands(facts):
+        return (
+            f"By the text a torch that has {wanted} was installed: then it is another one than the program runs "
+            "with, which often has a Python of its own (venv, python_embeded, runtime). Install it with that very "
+            "Python (its python -m pip), and ask that one for torch.cuda.get_arch_list(). Install a build that covers "
+            f"{wanted}.",
+            install,
+        )
+    return f"Install a build that covers {wanted}.", install
+
+
+def _build_for(facts: Facts, machine: Machine, build: Build) -> str:
+    """The command for the build, which was found for these GPUs; where nothing tells of the driver, uv asks it, as long
+    as every line that such a driver may run holds code for them."""
+    packages = known(facts.packages)
+    if machine.driver is None and machine.driver_cuda is None:
+        release = release_of(build.torch)
+        lines = [
+            each
+            for each in (release.lines if release else ())
+            if all(libraries_know(each, device) for device in machine.capabilities)
+        ]
+        builds = [build_of(build.torch, each, windows=machine.windows) for each in lines]
+        newest = max(release.lines, key=numbers, default="") if release else ""
+        if newest in lines and all(fits(each, machine).ok for each in builds):
+            return remedies.torch_family(packages, "auto", "torch")
+    return remedies.torch_family(packages, build.label, f"torch=={build.torch}.*")
