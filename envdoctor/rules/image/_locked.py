@@ -11,25 +11,25 @@ from envdoctor.rules.image._contents import Contents, as_facts
 from envdoctor.rules.rule import Facts, Target, known
 
 
-class Difference(NamedTuple):
+class LineOfTheLock(NamedTuple):
     name: str
     here: str
     locked: str
     newer: bool
 
 
-Lines: TypeAlias = list[tuple[int, list[Difference]]]
+Lines: TypeAlias = list[tuple[int, list[LineOfTheLock]]]
 
 
 def differences_by_line(
     facts: Facts, target: Target, held: Contents, choice: StackChoice
-) -> list[tuple[int, list[Difference]]]:
+) -> list[tuple[int, list[LineOfTheLock]]]:
     """Line -> what of it differs, among the packages that decide how training goes."""
     packages = known(as_facts(facts, target, held).packages)
-    lines: dict[int, list[Difference]] = {}
+    lines: dict[int, list[LineOfTheLock]] = {}
     for each in differences(packages, choice.pins, choice.cuda) if packages is not None else ():
         wanted = held.pins.get(each.name)
         if wanted is not None and each.name in TRAINING and each.relation != "another build":
-            row = Difference(each.name, each.installed or "", each.locked, each.relation == "newer")
+            row = LineOfTheLock(each.name, each.installed or "", each.locked, each.relation == "newer")
             lines.setdefault(wanted.line, []).append(row)
     return sorted(lines.items())

@@ -35,7 +35,7 @@ _NOT_LOADED = Pattern(r"(?i)DLL load failed")
 _NOT_FOUND = Pattern(r"(?i)lib(?P<lib>torch|c10|cud|cub)\S{0,60}:? .{0,200}(?:cannot open|no such)")
 
 
-def said(facts: Facts, torch: ExtensionBuild | None) -> re.Match[str] | None:
+def find(facts: Facts, torch: ExtensionBuild | None) -> re.Match[str] | None:
     found = messages.in_report(facts, *_SAYS) or _other_cuda(facts, torch)
     return None if found is not None and _MATES.search(found.string) else found
 

@@ -28,7 +28,7 @@ _API_FROM = {0xE: "1.20", 0xF: "1.22", 0x10: "1.23", 0x11: "1.25", 0x12: "2"}
 """NumPy's first release with that C interface: NPY_API_VERSION in numpy/core/setup_common.py of each."""
 
 
-class Reading(NamedTuple):
+class Proof(NamedTuple):
     """What the numbers of a line prove, and which way out that leaves."""
 
     meaning: str
@@ -39,13 +39,13 @@ class Reading(NamedTuple):
 
 
 _NEWER_PACKAGES = "Install newer releases of the packages that fail, which are built for NumPy 2, or an older NumPy."
-_OF_1 = Reading(
+_OF_1 = Proof(
     "A package that was compiled for NumPy 1 meets NumPy 2",
     "it came with an upgrade of something else, and the package (its name stands in the traceback) sets no limit",
     _NEWER_PACKAGES,
     "numpy<2",
 )
-_OF_2 = Reading(
+_OF_2 = Proof(
     "A package that was compiled for NumPy 2 meets NumPy 1",
     "",
     "Install NumPy 2 where the other packages accept it, or the package's older release, which is for NumPy 1.",
@@ -53,8 +53,8 @@ _OF_2 = Reading(
 )
 
 
-def _older_numpy(least: str) -> Reading:
-    return Reading(
+def _older_numpy(least: str) -> Proof:
+    return Proof(
         f"A package was compiled for NumPy {least} or later, and an older one is loaded",
         "something else holds NumPy back, or another copy of it is found first (conda's, the system's, the user's)",
         f"Install NumPy {least} or later, or the package's older release; see which NumPy is imported.",
@@ -63,7 +63,7 @@ def _older_numpy(least: str) -> Reading:
     )
 
 
-_OPEN = Reading(
+_OPEN = Proof(
     "What was compiled for NumPy does not get NumPy's binary interface",
     "a package was compiled for another major version of NumPy than the one that is loaded, NumPy was installed anew "
     "under a running Python, or two copies of it are mixed",
@@ -72,7 +72,7 @@ _OPEN = Reading(
     "",
     "Compiled code does not get NumPy's binary interface",
 )
-_NO_BRIDGE = Reading(
+_NO_BRIDGE = Proof(
     "What was started was built to work with NumPy and cannot use it here",
     "torch before 2.3 (or another package of that time) meets NumPy 2, NumPy is not installed in this Python, or fails "
     "when it is imported",
@@ -83,7 +83,7 @@ _NO_BRIDGE = Reading(
 )
 
 
-def read(said: str, lines: tuple[str, ...]) -> Reading:
+def read(said: str, lines: tuple[str, ...]) -> Proof:
     for line in (said, *lines):
         if size := _SIZES.search(line):
             built, here = int(size["built"]), int(size["here"])
@@ -106,7 +106,7 @@ def release(facts: Facts) -> str | None:
     return installed.version(facts, "numpy")
 
 
-def said(facts: Facts) -> str | None:
+def error_line(facts: Facts) -> str | None:
     """The line of a report, or what torch found of it."""
     torch = known(facts.torch)
     return messages.line_with(facts, *_SAYS) or (torch.numpy if torch and torch.numpy else None)

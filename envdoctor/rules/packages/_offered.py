@@ -23,7 +23,7 @@ _NVIDIA = Pattern(r"nvidia-[a-z-]{3,24}-cu1[1-3]")  # of which packages/known-er
 
 
 @frozen
-class Offer:
+class OnOffer:
     """``asked``: the release that is not there; ``releases``: those that are, oldest first; ``whole``: none are cut
     off."""
 
@@ -63,7 +63,7 @@ class Offer:
         return self.name in _WHEELS_ONLY
 
 
-def in_place_of_one(facts: Facts) -> Offer | None:
+def in_place_of_one(facts: Facts) -> OnOffer | None:
     found = messages.in_report(facts, _OFFERED)
     if found is None:
         return None
@@ -72,10 +72,10 @@ def in_place_of_one(facts: Facts) -> Offer | None:
     if asked is None or not offered or asked in offered or "+" in wanted or _NVIDIA.fullmatch(name):
         return None
     said, whole = _callers.words(found.string)[:500], bool(found["end"])
-    return Offer(name=name, wanted=found["wanted"], asked=asked, releases=offered, whole=whole, said=said)
+    return OnOffer(name=name, wanted=found["wanted"], asked=asked, releases=offered, whole=whole, said=said)
 
 
-def in_place_of_a_range(facts: Facts) -> Offer | None:
+def in_place_of_a_range(facts: Facts) -> OnOffer | None:
     """A range that ends before the first release that is offered: what is in it was made for older Pythons."""
     found = None if messages.in_report(facts, _OFFERED) else messages.in_report(facts, _OFFERED_TO_A_RANGE)
     if found is None:
@@ -85,7 +85,7 @@ def in_place_of_a_range(facts: Facts) -> Offer | None:
     if end is None or not offered or offered[0] < end:
         return None
     said = _callers.words(found.string)[:500]
-    return Offer(name=name, wanted=f"{name}{found['asked']}", asked=end, releases=offered, whole=True, said=said)
+    return OnOffer(name=name, wanted=f"{name}{found['asked']}", asked=end, releases=offered, whole=True, said=said)
 
 
 def _releases(found: Match[str], *, without_shells: bool) -> list[Version]:

@@ -31,7 +31,7 @@ def _is_a_pythons(packages: Packages | None, version: str) -> bool:
     return told and (3, 8) <= release[:2] < (3, 20) and pairs.torch_for_triton(version) is None
 
 
-def wanted(facts: Facts) -> str | None:
+def specifier(facts: Facts) -> str | None:
     """The specifier of triton that this torch asks for: its own wheel's, else the table's; None for any."""
     packages, torch = known(facts.packages), torch_beside(facts)
     wheel = packages.find("torch") if packages else None

@@ -32,7 +32,7 @@ _DEPENDS = Pattern(
 
 
 @frozen
-class Demand:
+class ListedDemand:
     """What a release of a package asks for, in pip's list below "The conflict is caused by"."""
 
     name: str
@@ -44,11 +44,11 @@ class Demand:
         return f"{self.wanted.name}{self.wanted.specifier}"
 
 
-def listed(facts: Facts) -> Iterator[Demand]:
+def list_of_demands(facts: Facts) -> Iterator[ListedDemand]:
     for line in facts.messages:
         found = _DEPENDS.search(line.strip(" -"))
         if found and (wanted := _bounds(found["wanted"])):
-            yield Demand(name=normal(found["one"]), version=found["version"], wanted=wanted)
+            yield ListedDemand(name=normal(found["one"]), version=found["version"], wanted=wanted)
 
 
 def is_listed(line: str) -> bool:

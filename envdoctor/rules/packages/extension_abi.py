@@ -20,7 +20,7 @@ def extension_abi(facts: Facts, target: Target) -> Findings:
     https://github.com/facebookresearch/xformers/issues/1176 https://github.com/pytorch/ao/issues/2919
     """
     torch = extensions.build_of_torch(facts)
-    said = _abi_line.said(facts, torch)
+    said = _abi_line.find(facts, torch)
     built = extensions.builds(facts)
     failed = {e.name: e.error for e in known(facts.extensions) or () if e.error}
     if said is None and (torch is None or not built) and not failed:

@@ -49,7 +49,7 @@ def no_such_release(facts: Facts) -> Findings:
 _EXPLAINED = ("packages/known-errors a wheel", "interpreter/unsupported")
 
 
-def _reading(offer: _offered.Offer) -> tuple[str, str, str, str]:
+def _reading(offer: _offered.OnOffer) -> tuple[str, str, str, str]:
     """What the list proves, what lies behind it as a rule, what helps, and which release that is."""
     name, asked, releases = offer.name, offer.asked, offer.releases
     first, last = releases[0], releases[-1]
@@ -79,7 +79,7 @@ _ON_A_MAC = (
 )
 
 
-def _is_of_newer_pythons(facts: Facts, offer: _offered.Offer) -> bool:
+def _is_of_newer_pythons(facts: Facts, offer: _offered.OnOffer) -> bool:
     here = known(facts.interpreter)
     return bool(offer.first_python) and here is not None and versions.below(here.version, offer.first_python)
 
@@ -95,7 +95,7 @@ _NOT_HERE = (
 )
 
 
-def _all_too_new(facts: Facts, offer: _offered.Offer) -> Findings:
+def _all_too_new(facts: Facts, offer: _offered.OnOffer) -> Findings:
     name, first, here = offer.name, offer.releases[0], known(facts.interpreter)
     older = here is None or not versions.below(here.version, "3.12")
     meaning = f"All {name} that this Python and system are offered are too new for what is asked for"

@@ -17,7 +17,7 @@ def numpy_abi(facts: Facts, target: Target) -> Findings:
     Source: https://numpy.org/doc/stable/numpy_2_0_migration_guide.html
     https://github.com/numpy/numpy/issues/26191 https://github.com/pytorch/pytorch/issues/107302
     """
-    numpy, said = _numpy_interface.release(facts), _numpy_interface.said(facts)
+    numpy, said = _numpy_interface.release(facts), _numpy_interface.error_line(facts)
     if said is None and numpy is None:
         raise Skip("the version of NumPy is not known")
     if said is not None and _numpy_interface.has_a_row_of_its_own(facts, said):

@@ -134,7 +134,7 @@ _WHO_ASKS = (
 def _asked_in_vain(facts: Facts) -> Findings:
     """pip names who asks for what below "The conflict is caused by": whoever was not pinned on purpose may move."""
     told: set[tuple[str, str]] = set()
-    for one in _unmet.listed(facts):
+    for one in _unmet.list_of_demands(facts):
         name, wanted = one.name, one.wanted
         same = (pin for pin in _unmet.asked_by_the_user(facts) if pin.name == wanted.name)
         pin = next((pin for pin in same if _unmet.are_apart(pin.specifier, wanted.specifier)), None)
@@ -165,8 +165,8 @@ _LEAVE_TO_PIP = (
 
 def _exclude_each_other(facts: Facts) -> Findings:
     """Of pip's list: two packages that want releases of a third which no release meets together."""
-    demands: list[_unmet.Demand] = []
-    for one in _unmet.listed(facts):
+    demands: list[_unmet.ListedDemand] = []
+    for one in _unmet.list_of_demands(facts):
         wanted, who = one.wanted, f"{one.name} {one.version}"
         against = (each for each in demands if each.name != one.name and each.wanted.name == wanted.name)
         other = next((each for each in against if _unmet.are_apart(each.wanted.specifier, wanted.specifier)), None)

@@ -26,7 +26,7 @@ def triton_pair(facts: Facts, target: Target) -> Findings:
     said = _triton_line.of_report(facts)
     if torch is None and said is None:
         raise Skip("neither torch nor an error of triton is reported")
-    triton, wanted = _triton_wheel.version(facts), _triton_wheel.wanted(facts)
+    triton, wanted = _triton_wheel.version(facts), _triton_wheel.specifier(facts)
     if said is not None:
         if _triton_line.is_of_nvcc(facts, said):
             return  # the toolkit that compiles something here: packages/known-errors
@@ -35,7 +35,7 @@ def triton_pair(facts: Facts, target: Target) -> Findings:
         elif _triton_line.is_of_the_assembler(said):
             yield _assembler.assembler_finding(facts, said, triton)
         else:
-            yield from _failed(facts, target, triton, wanted, said)
+            yield from _failure(facts, target, triton, wanted, said)
     elif wanted and triton and _triton_wheel.is_apart(triton, wanted):
         text = f"torch {torch} needs triton{wanted}, {triton} is installed; torch.compile fails."
         yield from _not_as_wanted(facts, target, triton, wanted, text)
@@ -56,7 +56,7 @@ def _not_as_wanted(facts: Facts, target: Target, triton: str | None, wanted: str
     )
 
 
-def _failed(facts: Facts, target: Target, triton: str | None, wanted: str | None, said: str) -> Findings:
+def _failure(facts: Facts, target: Target, triton: str | None, wanted: str | None, said: str) -> Findings:
     title, meaning, usually = _proof(said)
     apple = _triton_wheel.is_for_none(facts)
     advice = (_NOT_ON_A_MAC,) if apple and _triton_line.MISSING.search(said) else _advice(facts, wanted, said)

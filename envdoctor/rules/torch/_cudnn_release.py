@@ -40,11 +40,11 @@ def outdated_library(facts: Facts) -> OutdatedLibrary | None:
     if said is None or (built is None and not needed):
         return None
     have = next((one["have"] for text in messages.everything(facts) if (one := _INSTALLED.search(text))), "")
-    spelled = _spelled if said["library"].lower() == "cudnn" else str
+    spelled = _with_dots if said["library"].lower() == "cudnn" else str
     return OutdatedLibrary(said["library"], spelled(have), spelled(needed or (built["built"] if built else "")))
 
 
-def _spelled(number: str) -> str:
+def _with_dots(number: str) -> str:
     return ".".join(map(str, release(number))) or number
 
 

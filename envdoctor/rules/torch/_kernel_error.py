@@ -31,7 +31,7 @@ _OTHER = Pattern(
 _SGL = Pattern(r"(?i:\bsgl[-_]?(?:ang|kernel))")
 
 
-def said(facts: Facts) -> Match[str] | None:
+def find(facts: Facts) -> Match[str] | None:
     return anywhere(facts, *_SAYS)
 
 

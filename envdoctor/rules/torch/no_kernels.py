@@ -13,7 +13,7 @@ def no_kernels(facts: Facts, target: Target) -> Findings:
     Source: https://docs.nvidia.com/cuda/cuda-c-programming-guide/#binary-compatibility
     https://github.com/pytorch/pytorch/blob/main/RELEASE.md https://github.com/pytorch/pytorch/issues/150733
     """
-    said = _kernel_error.said(facts)
+    said = _kernel_error.find(facts)
     if said is not None and "without torch" in facts.remarks:
         return  # a program with a CUDA library of its own: packages/known-errors
     devices, kernels = _gpu_code.devices_of(facts), _gpu_code.kernels_of(facts)
