@@ -247,7 +247,7 @@ _COMPARES = Pattern(
 def read(page: Page, draft: Draft) -> None:
     """What the report complains of, what it tells beside it, and what was done already."""
     told = beginning(page)
-    lines = [line.strip() for line in told.split("\n") if not _DIRECTIVE.match(line)]
+    lines = [line.strip() for line in told.split("\n") if not (_DIRECTIVE.match(line) or sentences.is_command(line))]
     tried = [text[:300] for text in lines if len(text) < 600 and _TRIED.search(text) and not _SAID.search(text)]
     if tried and draft.messages:
         draft.remark(TRIED, "; ".join(tried[:_KEPT]))

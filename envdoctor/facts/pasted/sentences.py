@@ -31,6 +31,21 @@ _ASKS = Pattern(
 """What is asked, and no complaint."""
 
 
+_OPTION = Pattern(r"--?[A-Za-z][\w-]{0,60}(?:[= ]|$)")
+_BEFORE = Pattern(r"[A-Z][A-Z\d_]{2,40}=|(?:[$%]|sudo|nohup|srun|exec)$")
+_STARTERS = Pattern(r"(?:python[\d.]{0,5}|torchrun|deepspeed|accelerate|bash|sh|llamafactory-cli|swift)$")
+
+
+def is_command(line: str) -> bool:
+    """Is it a shell's: a command that ends with an option, or one option of a command that goes over several lines?"""
+    parts = line.split()
+    if parts and _OPTION.match(line.strip()):
+        return parts[-1] == "\\" or (parts[0].startswith("--") and len(parts) <= 3)
+    parts = parts[:-1] if parts and parts[-1] == "\\" else parts
+    start = next((word for word in parts[:9] if not _BEFORE.match(word)), "")
+    return _STARTERS.match(start) is not None and any(_OPTION.match(word) for word in parts[-2:])
+
+
 def own(lines: Sequence[str]) -> Iterator[str]:
     """A person's sentences that tell something, in their order."""
     for line in lines:
@@ -44,7 +59,13 @@ def headings(lines: Sequence[str]) -> Iterator[str]:
 
 
 def _is_own(line: str) -> bool:
-    if len(line) > _LONGEST or _SENTENCE.match(line) is None or _CODE.search(line) or _PROGRAM.search(line):
+    if (
+        len(line) > _LONGEST
+        or is_command(line)
+        or _SENTENCE.match(line) is None
+        or _CODE.search(line)
+        or _PROGRAM.search(line)
+    ):
         return False
     found = pair(line)
     if found is None or normal(found[0]) == "title":

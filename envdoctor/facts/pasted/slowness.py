@@ -6,6 +6,7 @@ import re
 
 from envdoctor.facts.pasted.draft import Draft
 from envdoctor.facts.pasted.page import Page
+from envdoctor.facts.pasted.sentences import is_command
 from envdoctor.knowledge.slowness import SPEED, situations_of
 from envdoctor.values.pattern import Pattern
 
@@ -67,7 +68,8 @@ _LONG = 20_000
 
 
 def is_complaint(text: str) -> bool:
-    return len(text) < 600 and _SAID.search(text) is None and _SLOW.search(text) is not None
+    told = len(text) < 600 and _SAID.search(text) is None and _SLOW.search(text) is not None
+    return told and not is_command(text)
 
 
 def beginning(page: Page) -> str:

@@ -31,6 +31,8 @@ ERROR = "\nRuntimeError: something failed"
         ("4.40.0和4.41.0都试过，trl=0.11.1", "trl", "0.11.1"),
         ("tinycudann 1.6 and the newest code of it", "tinycudann", "1.6"),
         ("print(safetensors.__version__)  # 0.4.3", "safetensors", "0.4.3"),
+        ("我把 langchain 换成 0.0.22 之后可以安装, 但是又报错:", "langchain", "0.0.22"),
+        ("I downgraded trl from 0.12.1 to 0.9.6, but now it stops here", "trl", "0.9.6"),
     ],
 )
 def test_a_release_that_is_stated(text: str, name: str, version: str) -> None:
@@ -41,6 +43,13 @@ def test_a_release_that_is_stated(text: str, name: str, version: str) -> None:
     "text",
     [
         "please upgrade to transformers 4.50.1",
+        "我是不是应该把 transformers 换成 4.40.0，还是别的",
+        "I downgraded transformers to 4.40.0 and it works",
+        "这个项目只认 transformers 4.40.0 以下",
+        "transformers 4.40.0 之前的版本才有",
+        "transformers 4.40.0 or lower",
+        "at most transformers 4.40.0",
+        "it takes anything below transformers 4.40.0",
         "it needs transformers 4.45.0 or later",
         "transformers 4.40.0 works",
         "pip install -U a-package another-package and-some-more transformers==4.36.2 for that",
@@ -165,3 +174,7 @@ def test_several_releases_of_which_none_is_known_to_run() -> None:
 def test_the_torch_that_a_model_was_trained_with_is_not_the_one_that_is_here() -> None:
     line = "Model was trained with torch 1.10.0+cu102, yours is 2.5.1+cu124. Bad things might happen unless you revert"
     assert torch(line).version == "2.5.1+cu124"
+
+
+def test_a_cuda_release_is_none_of_torch() -> None:
+    assert isinstance(read("used to compile\nPyTorch (12.1). Please make sure" + ERROR).packages, Unavailable)

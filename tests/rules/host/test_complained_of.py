@@ -345,3 +345,16 @@ def test_what_is_usual_has_no_place_beside_what_is_certain() -> None:
     title = "# Cannot install it any more"
     assert told(title) == ["no wheel, or no compiler"]
     assert told(f"{title}\nERROR: Package 'x' requires a different Python: 3.8.10 not in '>=3.10'") == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "    --finetuning_mode freeze \\",
+        "python train.py --stage sft --finetuning_type freeze",
+        "CUDA_VISIBLE_DEVICES=0,1 torchrun run.py --tuner freeze \\",
+    ],
+)
+def test_a_command_is_no_complaint(line: str) -> None:
+    text = f"this is what I start:\n{line}\nRuntimeError: something failed\n"
+    assert not any(one.rule in ("host/complained-of", "host/slow-run") for one in judged(text).findings)

@@ -50,7 +50,8 @@ _GPU = Pattern(
 _AMD = Pattern(
     r"\b(?:on|have|has|got|own|with|using|use|my|an?|is|for) (?:an? |my )?AMD\b"
     r"(?! ?64| (?:Ryzen|EPYC|CPU|processor|Threadripper))[\w ]{0,24}"
-    r"|\b(?:AMD )?Radeon\b[\w ]{0,20}|\bAMD (?:GPU|card|graphics)",
+    r"|\b(?:AMD )?Radeon\b[\w ]{0,20}|\bAMD (?!64|Ryzen|EPYC|CPU|processor|Threadripper)(?:\w{1,12} ){0,3}"
+    r"(?:GPU|graphics|cards?)\b|\b(?:AMD )?RX ?[4-9]\d{3}(?: ?XTX?)?\b|\bAMD \d{4}(?: ?XTX?)\b",
     re.IGNORECASE,
 )
 """An AMD card that somebody tells of; processors are AMD's as well."""

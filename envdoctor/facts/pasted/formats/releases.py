@@ -13,6 +13,7 @@ from envdoctor.facts.pasted.draft import TOLD, Draft
 from envdoctor.facts.pasted.formats.huggingface import PACKAGES
 from envdoctor.facts.pasted.page import Page
 from envdoctor.knowledge.asking import package_spoken
+from envdoctor.knowledge.names import libraries_read
 from envdoctor.values.frozen import frozen
 from envdoctor.values.pattern import Pattern
 
@@ -39,21 +40,24 @@ _OTHER = Pattern(
     r"|built (?:for|with|against)|compiled|compatible|\btrained (?:with|on|by|using)"
     r"|(?<!to )(?<!not )(?<!n't )work(?:s|ed|ing)?\b.{0,12}(?:with|on|in)"
     r"|instead|than|previous|fixed|regress|\btr(?:y|ied|ying)\b|unlike|\brather\b|should|must|want|recommend|latest"
-    r"|minimum|at least|[<>]=?|~=|!=|\?|deprecat|\bremov|\bdropped|\bintroduced|\bas of\b|release notes?"
+    r"|minimum|maximum|at (?:least|most)|\bbelow\b|\babove\b|\bup to\b|\blower\b|\bhigher\b"
+    r"|[<>]=?|~=|!=|\?|deprecat|\bremov|\bdropped|\bintroduced|\bas of\b|release notes?"
     r"|\brever|\broll(?:ed|ing)? ?back"
     r"|\bgo(?:ing)? back|\bwent back|\bback to|\bswitch|\bchang|\bmov(?:e|ed|ing) to"
     r"|\bfrom\b|(?:^|[.!,] |please |\bto |could |can |\blet's )\W{0,2}use\b"
     r"|\bpin|\buse[sd]? to\b|\bfor\b.{0,8}$|\bonly (?:has|have|available)"
-    r"|升级|降级|需要|要求|尝试|试|回退|换|安装|支持|改",
+    r"|升级|降级|需要|要求|尝试|试|回退|换|安装|支持|改|低于|高于|不超过|至少|最低|最高|只能|只认",
     re.IGNORECASE,
 )
 """Words before a release by which it is another one than the one that runs."""
 _OTHER_AFTER = Pattern(
-    r"\s?(?:or|and) (?:later|newer|older|above|up|below)|\+|x\b| (?:\w{1,12} )?(?:deprecat|remov|dropp|introduc|requir)"
+    r"\s?(?:or|and) (?:later|newer|older|above|up|below|lower|higher|earlier|less|greater|under|prior)\b"
+    r"|\+|x\b| (?:\w{1,12} )?(?:deprecat|remov|dropp|introduc|requir)"
     r"|,? (?:\w{1,12} )?instead\b"
     r"|\W{0,3}(?:(?:it|this|that|everything|all|where) ){0,2}(?:works?|worked|fixe[sd]|solve[sd]?|helps?|helped"
     r"|(?:is|was|are) (?:\w{1,12} )?(?:required|needed|recommended|supported|fine|ok))\b"
-    r"|以上|以下|及以上|就?(?:可以|正常)",
+    r"|\s?(?:(?:版本)?(?:及|或)?(?:其|更)?(?:以上|以下|以前|以后|之前|之后|之間|之间|更高|更低|更新|更早))"
+    r"|就?(?:可以|正常)",
     re.IGNORECASE,
 )
 _SEVERAL = Pattern(
@@ -85,6 +89,27 @@ _CLAUSE = re.compile(
 )
 _STATE = Pattern(r"\b(?:latest|newest|installed?|I)\b", re.IGNORECASE)
 """What a sentence on the installed release holds that would else tell of another one."""
+_CHANGED = Pattern(
+    r"(?:\b(?:I|we)(?:'ve| have)? (?:then |also |just |already )?"
+    r"(?:changed|downgraded|upgraded|updated|switched|moved|set) "
+    rf"(?:the )?(?P<name>[A-Za-z][A-Za-z\d_-]{{1,30}})(?: version)?(?: from v?{_VERSION})? (?:back )?to (?:version )?"
+    rf"|我[^，。,;；]{{0,12}}?(?:把|将) ?(?P<named>[A-Za-z][A-Za-z\d_-]{{1,30}}) ?(?:的?版本)?"
+    r"(?:改|换|升级?|降级?)(?:成|到|为)了? ?)"
+    rf"v?(?P<version>{_VERSION})(?![\d.]*\d|[A-Za-z])(?P<after>.{{0,120}})",
+    re.IGNORECASE,
+)
+"""A person's word of what was installed in place of another one."""
+_WOULD = Pattern(r"需要|应该|要不要|能不能|可以|可否|如果|想|试着|打算|是不是|准备")
+_IN_VAIN = Pattern(
+    r"^.{0,60}?(?:\bbut\b|\bstill\b|\bsame\b|\band (?:now|then|got|get)\b|\bnow\b|但|还是|又|依然|仍|却|之后报|后报)",
+    re.IGNORECASE,
+)
+_HELPED = Pattern(
+    r"^\W{0,4}.{0,24}?(?:\bwork(?:s|ed)\b|\bfixed\b|\bsolved\b|\bhelped\b|\bit runs\b|\bgone\b"
+    r"|好了|解决|正常|可以了|就可以)",
+    re.IGNORECASE,
+)
+"""What follows it where the trouble went on, or ended: with that release there is none of what the text shows."""
 _COMMAND = Pattern(
     r"\b(?:pip3?|uv|conda|mamba|micromamba|poetry|pdm|apt|apt-get|brew) (?:pip )?"
     r"(?:\w{1,12} )?(?:install|add|create|uninstall)\b"
@@ -105,6 +130,7 @@ _LONG = 600
 _PATH = Pattern(r"://|^[\"'(]{0,2}(?:[/~.]|[A-Za-z]:[\\/])|-packages|[/\\]lib\b|\\")
 _COMPARED = Pattern(r"regress|\bpeak\b|\bslower\b|\bworse\b|compared", re.IGNORECASE)
 _BAD = Pattern(r"slow|error|fail|broken|crash|out of memory|\boom\b|bug|not work|regress", re.IGNORECASE)
+_NEWEST_TORCH = 2
 _PYTHONS = frozenset(("python", "py", "cpython"))
 _ALIASES = {"transformer": "transformers", "tokenizer": "tokenizers", "pytorch": "torch", "tf": "tensorflow"}
 _EVERYDAY = frozenset(
@@ -168,12 +194,15 @@ def _claim(name: str, version: str, draft: Draft) -> None:
 
 def mentions(line: str) -> Iterator[Mention]:
     """The releases that a line names."""
+    yield from _changed(line)
     for found in (*_NAMED.finditer(line), *_OF.finditer(line)):
         name = _name(found)
         if name is None or not re.search("[1-9]", found["version"]) or _in_a_path(line, found):
             continue
         if name == "python" and not re.match(r"(?:2\.7|3\.\d)", found["version"]):
             continue
+        if name == "torch" and int(found["version"].partition(".")[0]) > _NEWEST_TORCH:
+            continue  # a release of CUDA, as in "used to compile PyTorch (11.8)"
         before, after = line[max(0, found.start() - 40) : found.start()], line[found.end() : found.end() + 40]
         told = _INSTALLED.search(before) is not None
         installed = told or _INSTALLED_AFTER.match(after) is not None
@@ -191,9 +220,24 @@ def mentions(line: str) -> Iterator[Mention]:
         yield Mention(name=name, version=version, runs=not other, by_installation=told)
 
 
+def _changed(line: str) -> Iterator[Mention]:
+    """The release that a person put in the place of another one, and with which the trouble goes on."""
+    for found in _CHANGED.finditer(line):
+        name = _name(found) or _library(found["name"] or found["named"])
+        if name is None or _WOULD.search(found[0].removesuffix(found["after"])):
+            continue
+        runs = _IN_VAIN.search(found["after"]) is not None and _HELPED.search(found["after"]) is None
+        yield Mention(name=name, version=found["version"], runs=runs)
+
+
+def _library(word: str) -> str | None:
+    """Any library whose releases were read: of a number that something was changed to nobody takes the word amiss."""
+    return word.lower() if word.lower() in libraries_read() else None
+
+
 def _name(found: re.Match[str]) -> str | None:
     """The package that is meant; words of everyday need more than a blank before the release."""
-    word = found["name"].lower().strip("-_").replace("_", "-")
+    word = (found["name"] or found.groupdict().get("named") or "").lower().strip("-_").replace("_", "-")
     if word in _PYTHONS:
         return "python"
     if word in _ALIASES:
