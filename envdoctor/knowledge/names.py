@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from typing import Literal
 
 from envdoctor.knowledge import history, versions
@@ -30,6 +31,7 @@ class Name:
     pin: str = ""
     note: str = ""
     since: str = ""  # of a name that is gone: the release that brought it
+    read_from: str = ""  # the first release of which the sources were read: of earlier ones nothing is known
 
     def fits(self, version: str | None) -> bool:
         """Is the name absent from this release of the package? Of an unknown one that is supposed."""
@@ -39,6 +41,12 @@ class Name:
             return True
         there = versions.below(version, self.release)
         return there if self.direction == "added" else not there
+
+    def at(self, version: str | None) -> Name:
+        """What is known of it for this release: before the first that was read it may not have come yet."""
+        if not version or self.since or self.direction == "added" or not versions.below(version, self.read_from or "0"):
+            return self
+        return replace(self, since=self.read_from, pin=f"{self.package}>={self.read_from},<{self.release}")
 
     def is_of(self, module: str, name: str) -> bool:
         """Is this about the very module ``module.name``, and not about one above it?"""
@@ -231,6 +239,7 @@ def _row(span: history.Span, module: str, name: str = "", argument: str = "") ->
         moved_to=span.moved_to,
         pin=span.requirement if span.removed else "",
         since=span.added if span.removed else "",
+        read_from=span.read[0] if span.read else "",
     )
 
 

@@ -75,9 +75,10 @@ class Missed:
     @property
     def rows(self) -> tuple[names.Name, ...]:
         """What the table says of the name."""
-        if "o module named" in self.line:
-            return tuple(names.of_module(f"{self.module}.{self.what}"))
-        return tuple(names.of_name(self.module, self.what))
+        of_module = "o module named" in self.line
+        whole = f"{self.module}.{self.what}"
+        found = names.of_module(whole) if of_module else names.of_name(self.module, self.what)
+        return tuple(row.at(self.version) for row in found)
 
     @property
     def is_attribute(self) -> bool:

@@ -66,6 +66,21 @@ def is_of_a_list(facts: Facts) -> bool:
     return any(head in text for text in facts.messages for head in heads) or any(map(_USER.search, facts.messages))
 
 
+_NO_WHEELS = Pattern(
+    r"(?P<name>[A-Za-z][A-Za-z\d_.-]{0,80}?)(?:\[[\w,-]{1,80}\])?(?:[<>=!~][^ ]{1,120})? has no "
+    r"(?:usable )?wheels? (?:are )?(?:available )?(?:with|for)\b"
+)
+_RESOLVES = Pattern(r"\bdepends? on\b|we can conclude|cannot be used|are incompatible|[Bb]ecause ")
+"""uv's reckoning of which releases could be had, step by step."""
+
+
+def is_without_wheels(facts: Facts, name: str, line: str) -> bool:
+    """Does the line reckon with a package of which some releases have no wheel for this Python or system?"""
+    if _RESOLVES.search(line) is None:
+        return False
+    return any(normal(found["name"]) == name for text in facts.messages for found in _NO_WHEELS.finditer(text))
+
+
 def _bounds(text: str) -> requirements.Wanted | None:
     """pip writes the last of several bounds behind "and"."""
     return requirements.read(text.rstrip(").,").replace(" and ", ",").replace(", ", ","))

@@ -20,6 +20,7 @@ class Move:
     as well."""
 
     meaning: str
+    usually: str
     use: str
     advice: str
     commands: tuple[str, ...]
@@ -44,7 +45,9 @@ def move_for(facts: Facts, row: names.Name, line: str, version: str | None) -> M
     text = caller.name if caller and told else _callers.asker_of(named, line) or "the code that imports it"
     asking = _Asking(named=named, caller=caller, text=text)
     added = row.direction == "added"
-    meaning, use, advice = _to_later(facts, row, asking) if added else _to_earlier(facts, row, asking, line, version)
+    use, advice = _to_later(facts, row, asking) if added else _to_earlier(facts, row, asking, line)
+    later = f"{row.package} has {whole(row)} from {row.release} on, and {text} needs it"
+    meaning, usually = (later, "") if added else _ranges.gone(row, whole(row), version, text)
     if added and "has no attribute" in line and names.is_module(f"{row.module}.{row.name}"):
         advice += f" It is a module of its own: write import {row.module}.{row.name} as well."
     if not added and (python := _ranges.too_new_a_python(facts, row)):
@@ -55,6 +58,7 @@ def move_for(facts: Facts, row: names.Name, line: str, version: str | None) -> M
     first = "uv venv --python 3.12 .venv" if added and _needs_a_newer_python(facts, row) else ""
     return Move(
         meaning=meaning,
+        usually=usually,
         use=use,
         advice=advice,
         commands=tuple(filter(None, (first, _command(facts, row, use)))),
@@ -68,36 +72,32 @@ _ALL_OF_TORCH = (
 )
 
 
-def _to_later(facts: Facts, row: names.Name, asking: _Asking) -> tuple[str, str, str]:
+def _to_later(facts: Facts, row: names.Name, asking: _Asking) -> tuple[str, str]:
     """What the package has from a release on."""
     use = _ranges.from_release(facts, row.package, row.release)
-    meaning = f"{row.package} has {whole(row)} from {row.release} on, and {asking.text} needs it"
     if _needs_a_newer_python(facts, row):
-        return meaning, use, f"Install {use}, in a newer Python: its latest releases are for 3.10 and later."
+        return use, f"Install {use}, in a newer Python: its latest releases are for 3.10 and later."
     if pinner := _out_of_step.pinned_by(row.package):
         advice = f"Install {use} together with {pinner}, which goes with few releases of {row.package}: pip takes one "
-        return meaning, use, f"{advice}that fits it, and {row.package} alone may become too new for it."
+        return use, f"{advice}that fits it, and {row.package} alone may become too new for it."
     if asking.named:
         back = f" Where the project holds {row.package} back, take an earlier {asking.named} instead."
-        return meaning, use, f"Install {use}.{back}"
-    return meaning, use, f"Install {use}."
+        return use, f"Install {use}.{back}"
+    return use, f"Install {use}."
 
 
-def _to_earlier(facts: Facts, row: names.Name, asking: _Asking, line: str, version: str | None) -> tuple[str, str, str]:
+def _to_earlier(facts: Facts, row: names.Name, asking: _Asking, line: str) -> tuple[str, str]:
     """What the package dropped."""
-    what, caller = whole(row), asking.caller
-    meaning = f"{row.package} dropped {what} in {row.release}, and {asking.text} still asks for it"
-    if row.since and (version is None or versions.below(version, row.since)):
-        meaning = f"{row.package} has {what} from {row.since} on and before {row.release}, and {asking.text} needs it"
+    caller = asking.caller
     cure = row.cure(caller.name) if caller else None
     moved = f"{row.moved_to} does its work now" if row.moved_to and not row.moved_to.startswith("none") else ""
     if cure and (other := _out_of_step.breaks(facts, cure)):
         advice = f"Install {row.pin}. Not {cure}, which does without it, as long as the code is as it is: the text "
         advice += f"imports {other} too, which that release no longer has. Where you change that line: pip install "
-        return meaning, row.pin, f'{advice}"{cure}".'
+        return row.pin, f'{advice}"{cure}".'
     if cure:
         advice = f"Install {cure}, which does without it; or, to stay with the old release: pip install "
-        return meaning, cure, f'{advice}"{row.pin}".'
+        return cure, f'{advice}"{row.pin}".'
     if caller is None and moved:
         advice = f"In code of your own change it: {moved}. For code of others install {row.pin}."
     elif moved:
@@ -110,7 +110,7 @@ def _to_earlier(facts: Facts, row: names.Name, asking: _Asking, line: str, versi
         asked_by = ", ".join(map(_as_span, row.needed_by[:6]))
         mended = f"; it was mended in {', '.join(row.cured_in[:6])}" if row.cured_in else ""
         advice += f" Releases that are known to ask for it: {asked_by}{mended}."
-    return meaning, row.pin, advice
+    return row.pin, advice
 
 
 _BOUNDS = Pattern(r"[<>=!~].*")

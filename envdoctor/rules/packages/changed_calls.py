@@ -40,6 +40,7 @@ def changed_calls(facts: Facts, target: Target) -> Findings:
             continue  # classes of one name in several libraries, of which none is seen
         row = concerned[0]
         version = next(filter(None, (installed.version(facts, name) for name in names.shown_as(row.package))), None)
+        row = row.at(version)
         if (row.name, row.argument) in told or (row.package, "") in told:
             continue
         if not row.argument and row.direction == "added" and seen and _is_there(row, version, line):
@@ -62,6 +63,7 @@ def changed_calls(facts: Facts, target: Target) -> Findings:
             severity=None if seen else WARNING,
             certain=bool(seen or whole),
             message=f"{doubt}{_meaning(row, version)}: {_callers.words(line)}",
+            usually=_usually(row, version),
             fix=remedies.from_lock(facts, target, row.package, _advice(row, use, others), command),
             explains=(*_EXPLAINED, f"packages/asked-for {row.package}", f"packages/known-errors {row.package}"),
             source=row.source,
@@ -130,7 +132,16 @@ def _meaning(row: names.Name, version: str | None) -> str:
         return f"{row.package} has {what} from {row.release} on"
     if row.since and not (version and not row.fits(row.since)):
         return f"{row.package} has {what} from {row.since} on and before {row.release}"
+    if version is None:
+        return f"{row.package} as it is here has not {what}"
     return f"{row.package} dropped {what} in {row.release}"
+
+
+def _usually(row: names.Name, version: str | None) -> str:
+    """Which side is out of step, where the release is not known."""
+    if version or row.direction == "added" or row.since:
+        return ""
+    return f"it is {row.release} or later, which dropped it"
 
 
 def _advice(row: names.Name, use: str, others: str) -> str:

@@ -160,13 +160,20 @@ def _not_imported(missed: _missed.Missed, module: str, source: str) -> Findings:
 def _known_side(facts: Facts, target: Target, missed: _missed.Missed, row: names.Name) -> Findings:
     """Who has to move is known: the caller where it has been mended, else the package, or the line of code."""
     move = _who_moves.move_for(facts, row, missed.line, missed.version)
-    seen = missed.release
+    seen, why = missed.release, move.usually
     want = move.use or f"a release that has {_who_moves.whole(row)}"
     text = f"{move.meaning}: {missed.said}"
     fix = remedies.from_lock(facts, target, move.packages, move.advice, *move.commands)
     explains = (f"packages/known-symptoms {row.package}", f"packages/known-errors {row.package}")
     yield finding(
-        subject=row.package, actual=seen, expected=want, message=text, fix=fix, explains=explains, source=row.source
+        subject=row.package,
+        actual=seen,
+        expected=want,
+        message=text,
+        usually=why,
+        fix=fix,
+        explains=explains,
+        source=row.source,
     )
 
 

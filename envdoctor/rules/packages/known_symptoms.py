@@ -47,6 +47,8 @@ def known_symptoms(facts: Facts, target: Target) -> Findings:
             extra = "" if others else _callers.extra_for(name, facts, line)
             advice = _advice(use, others, name, line) + (_EXTRA.format(extra=extra) if extra else "")
             command = remedies.install(extra) if extra else _command(name, use)
+            if name == "setuptools" and _ISOLATED.search(said) and "isolation" not in said:
+                advice, command = _BUILT_ALONE.format(use=use), ""  # what of it is typed depends on who builds
             yield finding(
                 subject=name,
                 actual=present.get(name, "of unknown version"),
@@ -54,11 +56,30 @@ def known_symptoms(facts: Facts, target: Target) -> Findings:
                 severity=WARNING if meaning.startswith("Most often") else None,
                 certain=False,
                 message=f"{meaning}: {line}",
-                usually=_reasons(meaning, use, name),
+                usually=_reasons(meaning, use, name) or _side(meaning, name not in present),
                 fix=remedies.from_lock(facts, target, name, advice, command),
                 explains=_EXPLAINED,
                 source=source,
             )
+
+
+_ISOLATED = Pattern(
+    r"build backend returned an error|builds-v0|pip-build-env|[/\\]\.tmp\w{6}[/\\]|get_requires_for_build"
+    r"|Getting requirements to build"
+)
+_BUILT_ALONE = (
+    "The build runs in an environment that pip or uv makes for it, which a setuptools of yours does not reach. Write "
+    "{use} into a file and name it: --build-constraint FILE (uv pip, and pip from 25.3 on; before that "
+    'PIP_CONSTRAINT=FILE), in a project of uv build-constraint-dependencies = ["{use}"] under [tool.uv]. Or take a '
+    "later release of the package, or one with a wheel; or install {use} and wheel and build with --no-build-isolation."
+)
+_DROPPED = Pattern(r"^\S{1,60} (?P<release>\d[\w.]{0,20}) dropped ")
+
+
+def _side(meaning: str, unknown: bool) -> str:
+    """Which side is out of step, where the release is not known."""
+    dropped = _DROPPED.search(meaning) if unknown else None
+    return f"it is {dropped['release']} or later here, and the caller is of before it" if dropped else ""
 
 
 _IN_ITS_PLACE = " in its place, or "

@@ -33,6 +33,8 @@ def reported_conflicts(facts: Facts, target: Target) -> Findings:
         wanted = requirements.read(requirement)
         if wanted is None or wanted.name == "python" or not wanted.specifier:
             continue
+        if _unmet.is_without_wheels(facts, wanted.name, line):
+            continue  # nothing is installed, and no version is at fault: packages/known-errors speaks of the wheels
         version = installed.version(facts, wanted.name)
         if version is not None and versions.within(version, wanted.specifier):
             continue  # what was reported has been repaired since, or the other side of a pair is the violated one

@@ -99,3 +99,26 @@ def test_who_fails_within_a_part_that_could_not_be_imported_is_not_told() -> Non
 def test_without_quotes_it_is_another_python_and_no_part_that_is_missing() -> None:
     said = "ImportError: No module named torch.utils.cpp_extension"
     assert silent(import_mismatch, Facts(messages=(said,), packages=installed(torch="1.13.1")))
+
+
+GONE = "ModuleNotFoundError: No module named 'langchain.document_loaders'"
+
+
+def test_which_side_is_out_of_step_is_the_usual_one_where_no_release_is_named() -> None:
+    found = said(GONE)
+    proved, _, usual = found.message.partition(" Usually ")
+    assert "dropped" not in proved
+    assert "1.0.0 or later, which dropped it" in usual
+    assert found.likely
+
+
+def test_a_release_of_before_the_first_that_was_read_is_too_old_and_not_too_new() -> None:
+    (found,) = findings(import_mismatch, Facts(messages=(GONE,), packages=installed({"langchain": "0.0.22"})))
+    assert "dropped" not in found.message
+    assert found.expected.startswith("langchain>=")
+    assert "<1.0.0" in found.expected
+
+
+def test_a_release_that_is_named_tells_the_side() -> None:
+    (found,) = findings(import_mismatch, Facts(messages=(GONE,), packages=installed({"langchain": "1.0.3"})))
+    assert "langchain dropped langchain.document_loaders in 1.0.0" in found.message

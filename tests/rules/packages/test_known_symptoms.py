@@ -107,3 +107,12 @@ def test_what_is_only_usual_is_said_as_usual() -> None:
 )
 def test_lines_of_other_causes(line: str) -> None:
     assert silent(known_symptoms, Facts(messages=(line,)))
+
+
+def test_a_setuptools_beside_an_isolated_build_does_not_reach_it() -> None:
+    lines = ("The build backend returned an error", "ModuleNotFoundError: No module named 'pkg_resources'")
+    (found,) = findings(known_symptoms, Facts(messages=lines))
+    assert "build-constraint-dependencies" in found.remedy.text
+    assert found.remedy.commands == ()
+    (found,) = findings(known_symptoms, Facts(messages=lines[1:]))
+    assert "setuptools<81" in found.remedy.commands[0]

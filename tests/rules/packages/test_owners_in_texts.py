@@ -96,7 +96,7 @@ HEADER = "safetensors_rust.SafetensorError: Error while deserializing header: He
         ('An error encountered: "invalid device function" at ./sort/main.hip:204', "no code object for the AMD GPU"),
         (
             "AttributeError: module 'gradio.components' has no attribute 'FormComponent'",
-            "dropped FormComponent in 3.35",
+            "it is 3.35.0 or later, which dropped it",
         ),
     ],
 )

@@ -130,3 +130,12 @@ def test_who_ask_for_the_same_do_not_conflict() -> None:
         "hydra-core 1.0.7 depends on omegaconf<2.1 and >=2.0.5",
     )
     assert silent(reported_conflicts, Facts(messages=lines))
+
+
+def test_a_release_without_a_wheel_is_no_conflict() -> None:
+    """uv's resolver tells what could not be had: nothing is installed yet."""
+    line = (
+        "And because torch>=2.6.0 has no wheels with a matching platform tag and some-tool>=1.4 depends on "
+        "torch>=2.0.1, we can conclude that some-tool>=1.4 cannot be used."
+    )
+    assert silent(reported_conflicts, Facts(messages=(line,)))
