@@ -50,7 +50,14 @@ from envdoctor.knowledge.roles import PLUMBING, TRAINING
 from envdoctor.knowledge.solver import best_build, fits
 from envdoctor.knowledge.state_dicts import misfit_of, read_misfit
 from envdoctor.knowledge.topics import topics_of
-from envdoctor.knowledge.torch_builds import is_published, line_of, lines_beside, never_built_for, release_of
+from envdoctor.knowledge.torch_builds import (
+    is_published,
+    line_of,
+    lines_beside,
+    never_built_for,
+    python_offered,
+    release_of,
+)
 from envdoctor.knowledge.variables import CACHES_OFF, COMPILE_OFF, DEBUG, NCCL, PROFILERS
 
 __all__ = [
@@ -123,6 +130,7 @@ __all__ = [
     "on_bus",
     "pairs",
     "platform_of",
+    "python_offered",
     "reaches",
     "read_misfit",
     "release_of",

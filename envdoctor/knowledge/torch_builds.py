@@ -36,6 +36,32 @@ class Build:
         return f"{self.torch}+{self.label}"
 
 
+_FIRST_OFFERED = {
+    "1.4.0": "3.8",
+    "1.7.1": "3.9",
+    "1.9.0": "3.9",
+    "1.11.0": "3.10",
+    "1.13.0": "3.11",
+    "2.0.0": "3.11",
+    "2.2.0": "3.12",
+    "2.5.0": "3.13",
+    "2.6.0": "3.13",
+    "2.9.0": "3.14",
+}
+"""The oldest torch that the package index has for a Python, by the names of its wheels (November 2026): on Linux, and
+where it came later on Windows and Macs. No two Pythons share one of these."""
+
+
+def python_offered(versions: Sequence[str]) -> str:
+    """The Python under which pip was offered these releases of torch; "" where they do not tell. PyTorch's own indexes,
+    each of which begins with another release, mark theirs by a label."""
+    numbered = [text for text in versions if re.fullmatch(r"\d{1,2}\.\d{1,2}\.\d{1,2}", text)]
+    real = [text for text in numbered if numbers(text) > (0, 1, 2)]
+    if len(numbered) != len(versions) or not real:
+        return ""
+    return _FIRST_OFFERED.get(min(real, key=numbers), "")
+
+
 def release_of(torch: str) -> TorchRelease | None:
     """The release row of a torch version ("2.7.0.dev20250310+cu124" is of 2.7); None when no table has it."""
     parts = numbers(torch)[:2]

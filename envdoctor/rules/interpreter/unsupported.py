@@ -1,5 +1,6 @@
 from envdoctor.knowledge.questions import circumstances, errors_in, lines_beside, newest_python, release_of, versions
 from envdoctor.rules.finding import ERROR, NOTE, WARNING, Finding, Findings, Remedy, Severity, finding
+from envdoctor.rules.interpreter._pips_python import of_another_python
 from envdoctor.rules.rule import Facts, Interpreter, Match, Pattern, Skip, Target, known, messages, need, rule, shell
 
 _SAYS = (
@@ -39,6 +40,7 @@ _NOT_FOUND = Pattern(
 )
 _NOT_INSTALLED = Pattern(r"(?i)Couldn't install torch|Failed to install torch")
 _COMMAND = Pattern(r"(?i)pip install\b.{0,200}?[ '\"](?P<name>torch)(?P<wanted>==\d[\w.+]{1,30})")
+_ANOTHER_PIP = "pip belongs to another Python than the {version} that is named (python -m pip --version tells)"
 _OPEN = "no wheel of {name} was found that fits this Python and this system"
 _ANOTHER = "Another Python is asked for than the one that is here"
 _LACKS = "The code asks for what this Python does not have"
@@ -109,6 +111,9 @@ def unsupported(facts: Facts, target: Target) -> Findings:
     missing = missing or _torch_of_command(facts, interpreter)
     if missing is not None:
         name, wanted = missing["name"].lower(), missing["wanted"] or ""
+        if (another := of_another_python(missing, interpreter, _NONE_FITS)) is not None:
+            yield another
+            return
         certain = _too_new_or_old(interpreter, name, wanted)
         if certain or _nothing_built(missing) or _far_from_wheels(interpreter, certain):
             text = "a Python for which this package has wheels"
@@ -116,6 +121,9 @@ def unsupported(facts: Facts, target: Target) -> Findings:
             words += missing.string
             python = _other_than(interpreter, _python_for(name, wanted))
             usually = "" if certain else _REASONS
+            if certain is False:  # it has wheels for the Python that is named: this one is not to blame
+                usually = f"{_ANOTHER_PIP.format(version=interpreter.version)}, or {_REASONS}"
+                interpreter = Interpreter(version=_UNNAMED)
             sure = bool(certain or _nothing_built(missing))
             severity = ERROR if sure else WARNING
             yield _finding(target, interpreter, words, text, sure, severity, python=python, usually=usually)
@@ -258,24 +266,31 @@ _NO_DISTUTILS = (
 _OLD_SETUPTOOLS = Pattern(r"'?pkgutil'? has no attribute '?ImpImporter")
 
 
-_BUILDS = Pattern(r"Getting requirements to build wheel|subprocess-exited-with-error|metadata-generation-failed")
+_BUILDS = Pattern(
+    r"Getting requirements to build wheel|subprocess-exited-with-error|metadata-generation-failed"
+    r"|build backend returned an error|builds-v0|pip-build-env|[/\\]\.tmp\w{6}[/\\]|get_requires_for_build"
+)
 
 
 def _of_a_build(interpreter: Interpreter, text: str, expected: str, python: str) -> Finding:
-    """pip builds a package in an environment of its own, with the setuptools that the package pins."""
+    """pip and uv build a package in an environment of its own, with the setuptools that the package pins."""
     return finding(
         actual=f"{interpreter.implementation} {interpreter.version}",
         expected=expected,
         message=_sentence(interpreter, text),
+        usually=_PINNED,
         fix=Remedy(text=f"{_BUILT_HERE}, or Python {python}.", commands=(f"uv venv --python {python} .venv",)),
         explains=("packages/import-mismatch", "packages/missing", "packages/known-errors"),
     )
 
 
 _BUILT_HERE = (
-    "A package is built from its sources here, in an environment that pip makes for it with a setuptools of before "
-    "Python 3.12: another setuptools beside it changes nothing. Take a release of that package that has a wheel for "
-    "this Python (the line Collecting above names it)"
+    "Another setuptools in the environment changes nothing: pip and uv build in one of their own. Take a release of "
+    "that package that has a wheel for this Python (the line Collecting or Failed to build above names it)"
+)
+_PINNED = (
+    "a package is built from its sources, as its release is older than this Python and has no wheel for it, and its "
+    "pyproject.toml pins a setuptools of that time for the build's own environment"
 )
 
 
@@ -313,7 +328,7 @@ def _finding(
     if pinned or "distutils" in text:
         usually = "" if pinned or interpreter.version != _UNNAMED else _NO_DISTUTILS
     return finding(
-        title=_NONE_FITS if usually == _REASONS else title,
+        title=_NONE_FITS if usually.endswith(_REASONS) else title,
         actual=f"{interpreter.implementation} {interpreter.version}",
         expected=expected,
         message=_sentence(interpreter, text),

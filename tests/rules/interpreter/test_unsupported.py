@@ -154,3 +154,38 @@ def test_an_index_of_pytorch_that_there_is_not() -> None:
 
 def test_torch_compile_tells_of_its_torch_and_not_of_the_python() -> None:
     assert silent(unsupported, python("3.12.1", messages=("RuntimeError: Dynamo is not supported on Python 3.12+",)))
+
+
+MISSING = "ERROR: Could not find a version that satisfies the requirement torch==2.0.1 (from versions: {})"
+
+
+@pytest.mark.parametrize(
+    ("offered", "pips"),
+    [("2.2.0, 2.2.1", "3.12"), ("2.6.0, 2.7.0", "3.13"), ("2.5.0, 2.5.1", "3.13"), ("2.9.0", "3.14")],
+)
+def test_the_python_of_pip_is_told_by_the_oldest_torch_that_it_is_offered(offered: str, pips: str) -> None:
+    (found,) = findings(unsupported, python("3.9.7", messages=(MISSING.format(offered),)))
+    proved, _, usual = found.message.partition(" Usually ")
+    assert "3.9.7" not in proved
+    assert f"belongs to Python {pips}" in usual
+    assert found.remedy.commands[0] == "python -m pip --version"
+
+
+def test_a_python_that_has_wheels_of_the_release_is_not_to_blame() -> None:
+    (found,) = findings(unsupported, python("3.9.7", messages=(MISSING.format("none"),)))
+    proved, _, usual = found.message.partition(" Usually ")
+    assert "3.9.7" not in proved
+    assert "another Python than the 3.9.7" in usual
+
+
+def test_an_index_of_pytorch_tells_no_python() -> None:
+    """Each begins with another release, and marks its own by a label."""
+    (found,) = findings(unsupported, python("3.9.7", messages=(MISSING.format("2.2.0+cu121, 2.2.1+cu121"),)))
+    assert "3.12" not in found.message
+
+
+def test_an_isolated_build_of_uv_has_its_own_setuptools() -> None:
+    lines = ("The build backend returned an error", "AttributeError: module 'pkgutil' has no attribute 'ImpImporter'")
+    (found,) = findings(unsupported, python("3.12.4", messages=lines))
+    assert "build in one of their own" in found.remedy.text
+    assert not any("setuptools" in command for command in found.remedy.commands)
