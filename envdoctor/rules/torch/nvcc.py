@@ -55,14 +55,29 @@ def nvcc(facts: Facts) -> Findings:
         actual=line(toolkit) or toolkit,
         expected=expected,
         severity=ERROR if said else failed,
-        message=f"The toolkit on this machine is {_cuda_name(toolkit)}, torch is built for {_cuda_name(cuda)}: {end}.",
-        usually=_REPLACED if said else "",
+        message=f"The toolkit that {_FOUND if said else 'is found here'} is {_cuda_name(toolkit)}, torch is built for "
+        f"{_cuda_name(cuda)}: {end}.",
+        usually=_usually(facts, cuda) if said else "",
         fix=fix,
         run=run,
         explains=("packages/",) if said else ("packages/known-errors",) if failed is WARNING else (),
     )
 
 
+def _usually(facts: Facts, cuda: str) -> str:
+    """Why the build found it: where the text shows one of torch's own line as well, that one was passed over."""
+    host, own = known(facts.host), line(cuda)
+    listed = {line(one) for one in (host.nvcc or "", *host.toolkits)} if host else set()
+    folder = Pattern(rf"(?i)\bcuda-{own.replace('.', '[.]')}(?![\d.]*\d)") if own else None
+    if folder is None or not (own in listed or messages.anywhere(facts, folder)):
+        return _REPLACED
+    return (
+        f"CUDA_HOME or CUDA_PATH, which are asked before PATH, still name the other one (or neither is set, and "
+        f"/usr/local/cuda leads to it), while a toolkit of CUDA {own} is here as well"
+    )
+
+
+_FOUND = "the build found (CUDA_HOME's, else that of the first nvcc on PATH, else /usr/local/cuda)"
 _OR_TORCH = ", or a torch for the toolkit's own line"
 _REPLACED = (
     "the toolkit is another one than the project asks for, or an installation (pytorch-lightning, xformers, a "

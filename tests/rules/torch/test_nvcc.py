@@ -5,7 +5,7 @@ import pytest
 from envdoctor.facts.model import Facts, Host, Torch
 from envdoctor.rules.torch.nvcc import nvcc
 from tests.rules.cuda_machines import brief, machine, only, pasted
-from tests.rules.judging import silent, skipped
+from tests.rules.judging import findings, silent, skipped
 
 STOPPED = (
     "RuntimeError: The detected CUDA version ({}) mismatches the version that was used to compile\nPyTorch ({}). Please"
@@ -73,3 +73,18 @@ def test_without_numbers_no_number_is_made_up() -> None:
     found = only(nvcc, pasted("builder.CUDAMismatchException"))
     assert (found.actual, found.expected) == ("another CUDA", "the CUDA that torch is built for")
     assert "torch is built for another one" in found.message
+
+
+def test_a_toolkit_that_was_passed_over() -> None:
+    facts = pasted(STOPPED.format("10.2", "12.1"), host=Host(nvcc="12.1.105"))
+    (found,) = findings(nvcc, facts)
+    assert "The toolkit that the build found" in found.message
+    assert "CUDA_HOME or CUDA_PATH" in found.message.partition(" Usually ")[2]
+    assert "while a toolkit of CUDA 12.1 is here as well" in found.message
+
+
+def test_a_folder_of_torchs_own_line() -> None:
+    (found,) = findings(nvcc, pasted(STOPPED.format("10.2", "12.1"), "ls: /usr/local/cuda-12.1"))
+    assert "is here as well" in found.message
+    (found,) = findings(nvcc, pasted(STOPPED.format("10.2", "12.1"), "ls: /usr/local/cuda-10.2"))
+    assert "is here as well" not in found.message
