@@ -285,3 +285,21 @@ def test_a_mac_s_processor_is_told_from_its_system(mine: str, others: str, expec
     found = root(line)
     assert any(command.startswith(expected) for command in found.remedy.commands)
     assert "no wheel for macOS" not in found.message
+
+
+CUDA_HOME = "OSError: CUDA_HOME environment variable is not set. Please set it to your CUDA install root.\n"
+
+
+@pytest.mark.parametrize("card", ["My card is an RX 7900 XTX", "Linux, AMD 6900 XT GPU", "target gfx1100"])
+def test_no_cuda_toolkit_is_needed_for_an_amd_card(card: str) -> None:
+    found = root(f"{card}\n{CUDA_HOME}")
+    assert "AMD" in found.message
+    assert "is needed" not in found.message
+    assert "ROCm" in found.remedy.text
+
+
+@pytest.mark.parametrize(
+    "card", ["AMD Ryzen 9 5950X and an NVIDIA GeForce RTX 3080", "GTX 1080, Radeon in the processor"]
+)
+def test_a_cuda_toolkit_is_needed_for_nvidias(card: str) -> None:
+    assert "needed to compile" in root(f"{card}\n{CUDA_HOME}").message
