@@ -5,7 +5,7 @@ import re
 from envdoctor.knowledge.circumstances import XFORMERS_PYTHON
 from envdoctor.knowledge.machine import needs_board_wheels
 from envdoctor.knowledge.messages import everything
-from envdoctor.knowledge.questions import pairs, versions
+from envdoctor.knowledge.questions import installed, pairs, versions
 from envdoctor.rules.rule import Facts, Pattern
 from envdoctor.values import shell
 from envdoctor.values.frozen import frozen
@@ -32,9 +32,18 @@ class BuiltFor:
             return f"{what}; what differs here: {', '.join(self.differs)}."
         return f"{what}, and here are releases of the same numbers."
 
-    @property
-    def usually(self) -> str:
+    def usually(self, facts: Facts) -> str:
+        if listed := self.listed(facts):
+            return _ELSEWHERE.format(listed=listed, torch=self.torch)
         return "" if self.differs else _SAME_NUMBERS
+
+    def listed(self, facts: Facts) -> str:
+        """The torch and xformers that a list in the text shows, where that is of another torch than the one that runs;
+        "" where they agree, or none is listed."""
+        torch, xformers = (installed.version(facts, name) for name in ("torch", "xformers"))
+        if torch is None or versions.public(torch) == versions.public(self.torch):
+            return ""
+        return f"torch {torch}" + (f" and xformers {xformers}" if xformers else "")
 
     def advice(self, facts: Facts) -> tuple[str, ...]:
         """A sentence, what to install so that xformers fits and torch stays as it is, and what to type instead."""
@@ -45,6 +54,9 @@ class BuiltFor:
             "bring another torch"
         )
         made = pairs.xformers_for(self.torch)
+        if self.listed(facts):
+            own = f"the xformers made for its torch {self.torch}{f', {made},' if made else ''}"
+            return _ASK_IT.format(own), "python -m xformers.info"
         from_source = "python -m pip install --no-build-isolation --no-deps "
         from_source += f"git+https://github.com/facebookresearch/xformers.git{f'@v{made}' if made else ''}"
         if needs_board_wheels(facts):
@@ -64,6 +76,15 @@ class BuiltFor:
         return text, command if made else from_source, "python -m pip uninstall -y xformers"
 
 
+_ASK_IT = (
+    "Find the Python that runs the program (in a folder of its own, venv as a rule) and ask that one (python -m pip "
+    "list). There install {} or torch and xformers anew as a pair; what is installed into another Python changes "
+    "nothing."
+)
+_ELSEWHERE = (
+    "the program runs in another environment than the list was made in: its torch is {torch}, and the list "
+    "shows {listed}"
+)
 _SAME_NUMBERS = (
     "torch's CUDA line or build is another, or a library that the kernels need does not load (CUDA's, Visual C++'s "
     "runtime)"

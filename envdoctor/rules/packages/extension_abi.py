@@ -33,7 +33,8 @@ def extension_abi(facts: Facts, target: Target) -> Findings:
     blamed = blamed or alone
     told = False
     for name, build in sorted(built.items()):
-        reason = extensions.difference(build, torch) if torch else None
+        says = said is not None and name == blamed == "xformers" and _xformers_says.built_for(facts, said.string)
+        reason = extensions.difference(build, torch) if torch and not says else None  # a list may be another Python's
         error = failed.get(name) or (said.string if said and name == blamed else None)
         error = error if error is None or _abi_line.is_one(error) else None
         if reason is None and error is None:
@@ -61,13 +62,15 @@ def _findings(facts: Facts, target: Target, name: str, reason: str, *, proven: b
     who = f"{name.replace('a compiled', 'A compiled')} {version or ''}".rstrip()
     who = f"A compiled extension (the text lists {who} alone)" if unnamed else who
     said = f"{who}{_abi_line.meaning(reason)}: {_callers.words(reason).rstrip('.')}.{strings.proved}"
-    usually = (told.usually if told else "") or _abi_line.usually(reason) or strings.usually
+    usually = (told.usually(facts) if told else "") or _abi_line.usually(reason) or strings.usually
     anew = _OF_NEW_BUILD if unresolved and circumstances.BUILT_ANEW.stands(facts) else ""
     weak = name in _FALLS_BACK and not reason.startswith("undefined") and messages.in_report(facts, _STOPS) is None
     yield finding(
         subject=name,
         title=_NOT_PROVED if _abi_line.proves_no_misfit(reason) else "",
-        actual=f"{version or 'unknown version'}{f', built for {build.text()}' if build and build.text() else ''}",
+        actual="another one than is listed"
+        if told and told.listed(facts)
+        else f"{version or 'unknown version'}{f', built for {build.text()}' if build and build.text() else ''}",
         expected=f"built for {torch.text(guessed=line_is_guessed(facts)) if torch else 'this torch'}",
         severity=WARNING if weak else None,
         certain=proven or weak,

@@ -188,3 +188,15 @@ def test_a_file_that_is_named_for_a_torch_comes_from_no_index() -> None:
     found = root("torch 2.6.0", "nunchaku==0.3.0.dev20250522+torch2.6", line)
     assert not any("install nunchaku" in command for command in found.remedy.commands)
     assert "releases" in found.remedy.text
+
+
+def test_what_xformers_says_of_itself_is_true_whatever_a_list_of_another_environment_shows() -> None:
+    found = root(
+        "torch 2.4.1+cu124",
+        "xformers 0.0.28.post1",
+        "WARNING[XFORMERS]: xFormers can't load C++/CUDA extensions. xFormers was built for:",
+        "    PyTorch 2.2.2+cu121 with CUDA 1201 (you have 2.1.0+cu118)",
+    )
+    assert "it was built for torch 2.2.2+cu121" in found.message
+    assert "another environment than the list" in found.message
+    assert found.actual == "another one than is listed"
