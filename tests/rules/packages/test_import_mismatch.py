@@ -99,3 +99,19 @@ def test_who_fails_within_a_part_that_could_not_be_imported_is_not_told() -> Non
 def test_without_quotes_it_is_another_python_and_no_part_that_is_missing() -> None:
     said = "ImportError: No module named torch.utils.cpp_extension"
     assert silent(import_mismatch, Facts(messages=(said,), packages=installed(torch="1.13.1")))
+
+
+@pytest.mark.parametrize(
+    ("line", "expected", "word"),
+    [
+        ("AttributeError: module 'jax' has no attribute '_src'", "jax<0.3.18", "chex>=0.1.5"),
+        ("ImportError: cannot import name 'linear_util' from 'jax' (/v/jax/__init__.py)", "jax<0.4.24", "flax"),
+        ("AttributeError: module 'jax.core' has no attribute 'Shape'", "jax<0.4.36", "flax"),
+        ("AttributeError: module 'jax.interpreters.pxla' has no attribute 'Wonder'", "a jax that has Wonder", "flax"),
+    ],
+)
+def test_what_asks_jax_is_older_than_jax(line: str, expected: str, word: str) -> None:
+    (finding,) = findings(import_mismatch, Facts(messages=(line,)))
+    assert finding.expected == expected
+    assert word in finding.remedy.text
+    assert "together with jax" in finding.remedy.text
