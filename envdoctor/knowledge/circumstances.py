@@ -238,6 +238,42 @@ _NEW_BUILD = (
     r"(?:again|anew|afresh|from scratch)\b|\b(?:fresh|clean)(?:ly)? (?:build|built|compiled|clone)\b"
     r"|\bpython3? (?:build|setup)\.py (?:build|install|develop)\b|\bpip3? install (?:-\S{1,30} )*(?:-e )?\.(?=\s|$)"
 )
+NVCC_SHOWN = Circumstance(
+    of=Pattern(r"bin/nvcc"),
+    said=Pattern(
+        r"^(?:nvcc is |nvcc: )?(?P<home>/[\w./-]{1,80}?)/bin/nvcc$"
+        r"|\bPATH=['\"]?(?P<path>/[\w./-]{0,60}cuda[\w./-]{0,20}?)/bin(?=[:'\"]|$)"
+    ),
+)
+"""Where which nvcc found one."""
+
+OLD_WINDOWS = Circumstance(
+    of=Pattern(
+        r"libcuda|No CUDA GPUs|\bdriver|NVML|nvidia-smi|cuInit|is_available|no CUDA-capable|\bCUDA\b.{0,40}not"
+        r"|error: 100\b|cudaErrorNoDevice|\bGPUs?\b.{0,30}\b(?:not|no)\b",
+        re.IGNORECASE,
+    ),
+    said=Pattern(
+        r"(?P<windows>\bWindows 10\b.{0,30}?\b(?:1[5-9]0[379]|2004|20H2|21H1)\b"
+        r"|\b(?:OS )?build\b.{0,12}?\b(?:1[0-8]\d{3}|190[0-3]\d|1904[1-3])\b"
+        r"|(?<![\w-])10\.0\.(?:1[0-8]\d{3}\b|190[0-3]\d\b|1904[1-3]\.\d{2,5}))"
+        r"(?!.{0,20}\b(?:or|and) (?:higher|later|above|newer|up)\b)",
+        re.IGNORECASE,
+    ),
+    unless=Pattern(r"\bWindows 11\b|\b2[0-9]H2\b(?<!20H2)|\b(?:19044|19045|20[1-9]\d\d|2[1-9]\d{3})(?:\.\d{1,5})?\b"),
+)
+"""A Windows before 21H2, the first release that hands a GPU to WSL 2. Python's "Windows-10-10.0.19041-SP0" is none: the
+number is kernel32's, which stayed the same until 22H2."""
+
+ENGINE_IMAGE = Circumstance(
+    of=Pattern(r"no kernel image|is not compatible with the current|NoKernelImage|is not supported"),
+    said=Pattern(
+        r"(?<![\w/.-])(?P<image>(?:docker\.io/)?(?:vllm/vllm-openai|lmsysorg/sglang|nvcr\.io/nvidia/(?:vllm|sglang)))\b"
+        r"(?::(?P<tag>[\w.-]{1,60}))?"
+    ),
+)
+"""An image of an engine, which brings torch and its own kernels."""
+
 BUILT_ANEW = Circumstance(
     of=Pattern(r"undefined symbol"),
     said=Pattern(_NEW_BUILD, re.IGNORECASE),
@@ -315,6 +351,9 @@ CIRCUMSTANCES = (
     NEWER_TORCH,
     FIXED_ARCHITECTURE,
     BUILT_ANEW,
+    ENGINE_IMAGE,
+    NVCC_SHOWN,
+    OLD_WINDOWS,
     HANDED_OVER,
     ANSWERS,
     WITHOUT_GPU,

@@ -26,6 +26,12 @@ TAKES_TORCH_WHEELS = Pattern(
 )
 """Commands that take a wheel for a machine with a driver of its own."""
 
+WITH_JAX = (
+    " Or upgrade what asks together with jax and jaxlib (chex, optax, flax, dm-haiku and distrax go by its releases: "
+    "all of them in one command); where the project pins one of them, take the jax of that release's time."
+)
+"""Of what jax dropped, and libraries around it still ask for."""
+
 TORCH_FAMILY = frozenset({"torch", "torchvision", "torchaudio"})
 _LAST_WITH_TORCHAUDIO = 130
 """torchaudio 2.11, the last one bound to a line of CUDA, was built for lines up to 13.0 and serves every later torch:

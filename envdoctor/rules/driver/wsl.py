@@ -1,4 +1,4 @@
-from envdoctor.knowledge.questions import torch_cuda
+from envdoctor.knowledge.questions import circumstances, in_wsl, torch_cuda
 from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Skip, Target, finding, known, need, on_cpu, rule
 
 _EXPLAINED = ("torch/cuda-unavailable", "torch/cuda-error")
@@ -15,6 +15,21 @@ def wsl(facts: Facts, target: Target) -> Findings:
     """
     if on_cpu(target) and (target.asked or not torch_cuda(facts)):  # a CUDA build says what was meant
         raise Skip("the target trains on the CPU")
+    old = circumstances.OLD_WINDOWS.found(facts) if in_wsl(facts) else None
+    if old is not None and circumstances.OLD_WINDOWS.stands(facts):
+        yield finding(
+            subject="Windows",
+            title="This Windows is too old to hand its GPU to WSL 2",
+            actual=old["windows"],
+            expected="Windows 11, or Windows 10 21H2 (build 19044) or later",
+            kind="gpu-not-visible",
+            message=_HANDS_NOTHING.format(old["windows"]),
+            fix=_NEWER_WINDOWS,
+            run=("wsl --update", "wsl --shutdown", "nvidia-smi"),
+            explains=("torch/cuda-unavailable", "torch/cuda-error", "driver/", "packages/known-errors"),
+            source="https://learn.microsoft.com/windows/ai/directml/gpu-cuda-in-wsl",
+        )
+        return
     host = need(facts.host)
     driver, torch = known(facts.driver), known(facts.torch)
     if host.container == "wsl1":
@@ -42,3 +57,13 @@ def wsl(facts: Facts, target: Target) -> Findings:
             fix="Remove Linux driver packages from the distribution.",
             run=("sudo apt-get remove --purge '^nvidia-.*' '^libnvidia-.*'", "sudo ldconfig"),
         )
+
+
+_HANDS_NOTHING = (
+    "{}, which the text names, hands no GPU to WSL 2, whatever driver it has: no libcuda is laid in /usr/lib/wsl/lib. "
+    "Windows 10 21H2 (build 19044) is the first release that does; before it only previews from build 20145 on did."
+)
+_NEWER_WINDOWS = (
+    "Update Windows to Windows 11, or to Windows 10 21H2 or later, then its NVIDIA driver and WSL; install no driver "
+    "within WSL."
+)

@@ -1,6 +1,8 @@
 """What rows of errors leave open: torch's CUDA line, another Python, the program that lacks a module."""
 
-from envdoctor.knowledge.installed_torch import line_is_guessed
+from envdoctor.knowledge.circumstances import NVCC_SHOWN
+from envdoctor.knowledge.dgl_wheels import dgl_for
+from envdoctor.knowledge.installed_torch import line_is_guessed, torch_version
 from envdoctor.knowledge.messages import everything
 from envdoctor.knowledge.programs import Program, program_of
 from envdoctor.knowledge.questions import ask_of, first_release, names, toolkits, torch_cuda, versions
@@ -30,6 +32,18 @@ def cuda_line(facts: Facts) -> str:
     if not line:
         return "the line that torch is built for"
     return f"the line that torch is built for ({line}, if the wheel is PyPI's)" if line_is_guessed(facts) else line
+
+
+def toolkit_home(facts: Facts, missing: str) -> str:
+    """Where the text shows an nvcc that is not the one missing, else where NVIDIA's installer puts the toolkit."""
+    shown = (found for text in everything(facts) if (found := NVCC_SHOWN.said.search(text)))
+    return next((home for one in shown if (home := one["home"] or one["path"]) != missing), "/usr/local/cuda")
+
+
+def dgl(facts: Facts) -> dict[str, str]:
+    """The DGL with CUDA for the torch that is here."""
+    text, wanted = dgl_for(torch_version(facts), torch_cuda(facts))
+    return {"dgl_for": text, "dgl": wanted}
 
 
 def compiler(facts: Facts) -> dict[str, str]:

@@ -33,6 +33,8 @@ def way_out(facts: Facts, missed: Missed) -> tuple[str, ...]:
     if version is None and "No module named" in missed.line and name not in SEARCHED:
         look = f"python -c 'import {name.replace('-', '_')} as one; print(one.__file__, one.__path__)'"
         return _WHICH_PACKAGE.format(name=name), look if shell.harmless(look) else ""
+    if name == "jax":
+        return (f"Bring what asks for {missed.what} and jax to the same time.{remedies.WITH_JAX}",)
     if version is None and f"module '{name}' has no" in missed.line:
         return (_WHICH_FILE.format(what=missed.what),)
     return (f"Bring the code and {name} to the same time: look up in which release {name} has {missed.what}.{tail}",)
@@ -84,6 +86,12 @@ def behind(missed: Missed) -> str:
     name, caller, line = missed.name, missed.caller, missed.line
     if missed.is_new:
         return f"{name} is older than this part of it"
+    if name in ("jax", "jaxlib") and (caller is None or caller != name):
+        asks = caller or "the library that asks (chex, optax, flax, dm-haiku, distrax, trax)"
+        return (
+            f"{asks} is older than {name}, which drops names with every minor release, {name} is older than what asks, "
+            "or its files are of two releases"
+        )
     if "No module named" in line:
         return (
             f"{name} is of another release than its caller was written for, is not whole (a part that has to be built "

@@ -101,6 +101,9 @@ def _words(facts: Facts, remedy: str, plain: str, names: dict[str, str]) -> dict
     words["headers"] = headers_package(facts)
     if "{g" in remedy:
         words |= _open.compiler(facts)
+    words["toolkit"] = _open.toolkit_home(facts, names.get("path") or names.get("other", ""))
+    if "{dgl" in remedy:
+        words |= _open.dgl(facts)
     words["with_wheels"] = _open.release_with_wheels(facts, plain, names.get("version", ""))
     words["older"] = _open.other_python(facts)
     words["python"] = newest_python(plain, names.get("version") or names.get("wanted", "")) or words["older"]

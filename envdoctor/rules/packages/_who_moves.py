@@ -53,6 +53,8 @@ def move_for(facts: Facts, row: names.Name, line: str, version: str | None) -> M
     if not added and (python := _ranges.too_new_a_python(facts, row)):
         advice += f" Releases before {row.release} have wheels for Python up to {python}, and here it is newer: change "
         advice += f"the code, or make an environment with Python {python}."
+    if not added and row.package == "jax":
+        advice += remedies.WITH_JAX
     if row.package in remedies.TORCH_FAMILY and use:
         advice += _ALL_OF_TORCH
     first = "uv venv --python 3.12 .venv" if added and _needs_a_newer_python(facts, row) else ""

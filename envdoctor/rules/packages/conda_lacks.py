@@ -14,6 +14,8 @@ _LABEL = Pattern(r"(?P<name>[\w.-]+) ?== ?(?P<version>[\d.]+\+(?:cu\d{2,3}|cpu|r
 _VIRTUAL = Pattern(
     r"(?<![\w-])(?P<name>__(?:cuda|glibc|osx|win|unix|linux|archspec))\b(?: \D{0,4}(?P<version>\d+\.\d+))?"
 )
+_SYSTEMS = frozenset({"__unix", "__linux", "__osx", "__win"})
+"""What a list lacks together with builds was exported on a system of that kind."""
 _EXPLAINED = ("packages/known-errors conda", "packages/known-errors requirements")
 
 
@@ -35,7 +37,8 @@ def conda_lacks(facts: Facts) -> Findings:
     if said is None:
         return
     specs = [spec.strip() for spec in said["specs"].split(", ")]
-    if virtual := _VIRTUAL.search(said["specs"]):
+    exported = any(map(_BUILD_IN_TREE.fullmatch, specs)) or any(map(_BUILD.fullmatch, specs))
+    if (virtual := _VIRTUAL.search(said["specs"])) and not (exported and virtual["name"] in _SYSTEMS):
         yield _of_machine(virtual["name"], virtual["version"] or "12.8", said.string)
         return
     if listed is None and not said["beside"] and sum(map(bool, map(_BUILD_IN_TREE.fullmatch, specs))) > 1:
@@ -117,8 +120,10 @@ def _of_builds(facts: Facts, said: str) -> Finding:
     posix = not platform_of(facts).startswith("win")
     remove = r"sed -i.bak -E 's/^( *- [^=]+=+[^=]+)=.*$/\1/' environment.yml"
     help_ = (
-        "Remove the builds, keep the versions of what the code itself uses, and drop what is for another system. Who "
-        "writes the file exports it without: conda env export --no-builds, or --from-history."
+        "Remove the builds, keep the versions of what the code itself uses, and drop what is for another system (of "
+        "Linux alone: libgcc-ng, ld_impl_linux-64, ncurses, readline); or make the environment on the system of the "
+        "list (on Windows in WSL). Who writes the file exports it without: conda env export --no-builds, or "
+        "--from-history."
     )
     return _finding("builds", text, said, help_, (remove,) if posix else (), usually)
 

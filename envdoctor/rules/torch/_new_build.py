@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from envdoctor.knowledge.questions import (
     best_build,
+    capability,
     circumstances,
     extensions,
     fits,
@@ -25,6 +26,8 @@ _AT_HOME = "--no-deps --no-cache-dir --no-build-isolation --no-binary :all:"
 def advice(facts: Facts, number: str | None, extension: str | None, *, vague: bool, either: bool) -> tuple[str, ...]:
     """What to do, and the commands for it. ``vague``: the code that is missing need not be torch's own."""
     other = error.other_than_torch(facts)
+    if (image := circumstances.ENGINE_IMAGE.found(facts)) and (number is None or (capability(number) or ()) >= (10,)):
+        return _NEWER_IMAGE.format(image["image"]), _ASK_IMAGE.format(image[0])
     if extension:
         return _of_extension(extension)
     if number is None and other:
@@ -32,6 +35,18 @@ def advice(facts: Facts, number: str | None, extension: str | None, *, vague: bo
     if vague and circumstances.FIXED_ARCHITECTURE.stands(facts):
         return _BUILD_SCRIPTS
     return _of_unnamed_gpu(facts) if number is None else _of_gpu(facts, number, either=either)
+
+
+_NEWER_IMAGE = (
+    "Take a newer tag of {}, one of CUDA 12.8 or later whose kernels are built for this GPU too (sm_120 for RTX 50 and "
+    "RTX PRO Blackwell: vLLM's have them from about 0.9.1 on), and pull it anew: a tag such as latest stays what it "
+    "was when it was pulled. No torch that is installed beside it changes what the image holds, and another torch "
+    "within it does not fit the engine's own kernels. Where no image has them, build it from its Dockerfile with "
+    "TORCH_CUDA_ARCH_LIST set to the GPU's compute capability."
+)
+_ASK_IMAGE = (
+    "docker run --rm --entrypoint python3 {} -c 'import torch; print(torch.version.cuda, torch.cuda.get_arch_list())'"
+)
 
 
 def _of_extension(name: str) -> tuple[str, ...]:
@@ -71,7 +86,8 @@ def _of_unnamed_gpu(facts: Facts) -> tuple[str, ...]:
 
 _COVERS = (
     "Install a build that covers the GPU: Blackwell (RTX 50, B200) needs one for CUDA 12.8 or later, Volta and older "
-    "GPUs one for 12.6 or before. What was compiled for the old torch is installed again with it."
+    "GPUs one for 12.6 or before. What was compiled for the old torch is installed again with it. Where an image "
+    "brings what fails, change the image or its Dockerfile, not the Python outside of it."
 )
 _OF_PROGRAM = (
     "Install a build of the program that covers the GPU, or build it with this GPU's architecture: Blackwell (RTX 50, "

@@ -242,19 +242,27 @@ _EIGHTH = (
     "cuDNN 8, or what asks for 9",
     "What was started asks for a part of cuDNN 8, which does not load",
     "it is a library that was built with cuDNN 8 (faster-whisper's CTranslate2 before 4.5, onnxruntime-gpu before "
-    "1.18.1, an old torch or TensorFlow), and only cuDNN 9 is here, or none",
+    "1.18.1, an old torch or TensorFlow), and cuDNN 8 is here where the loader does not look (torch's folder lib, "
+    "nvidia/cudnn/lib of site-packages), only cuDNN 9 is here, or none is",
     "https://github.com/SYSTRAN/faster-whisper#gpu",
 )
+_EIGHT_HERE = 'find "$(python -c "import site; print(site.getsitepackages()[0])")" -name "libcudnn_ops_infer.so.8*"'
+"""torch's wheels before 2.4 bring one, in torch/lib or in nvidia/cudnn/lib, for torch alone."""
 _UPGRADE = Remedy(
-    text="Upgrade what asks for it to a release for cuDNN 9, which torch brings from 2.4 on; to stay, install "
+    text="Where a libcudnn_ops_infer.so.8 is there already (below), put its folder on LD_LIBRARY_PATH before Python "
+    "starts. Else upgrade what asks for it to a release for cuDNN 9, which torch brings from 2.4 on; to stay, install "
     "nvidia-cudnn-cu12<9 and put its folder lib on LD_LIBRARY_PATH.",
-    commands=("python -m pip install --upgrade ctranslate2 faster-whisper",),
+    commands=(
+        _EIGHT_HERE,
+        "python -m pip install --upgrade ctranslate2 faster-whisper",
+    ),
 )
 _STAY_AT_8 = Remedy(  # releases for cuDNN 9 want CUDA 12
-    text="Install cuDNN 8 for CUDA 11 (nvidia-cudnn-cu11<9, or the system's libcudnn8) and put its folder lib on "
-    "LD_LIBRARY_PATH; CTranslate2 for CUDA 11 is 3.24.0 and before. Or bring all to CUDA 12: releases that ask for "
+    text="Where a libcudnn_ops_infer.so.8 is there already (below), put its folder on LD_LIBRARY_PATH before Python "
+    "starts. Else install cuDNN 8 for CUDA 11 (nvidia-cudnn-cu11<9, or the system's libcudnn8) and put its folder lib "
+    "there; CTranslate2 for CUDA 11 is 3.24.0 and before. Or bring all to CUDA 12: releases that ask for "
     "cuDNN 9 need it, and a driver for it.",
-    commands=("ldconfig -p | grep cudnn", "python -m pip install 'nvidia-cudnn-cu11<9'"),
+    commands=(_EIGHT_HERE, "ldconfig -p | grep cudnn", "python -m pip install 'nvidia-cudnn-cu11<9'"),
 )
 _NINTH = (
     "Parts of cuDNN 9 are asked for and not found",

@@ -65,6 +65,10 @@ def told(text: str) -> list[str]:
         ("# Painfully slow to load\nLoading checkpoint shards takes 20 minutes.", "loading the weights"),
         ("# Process 0 very slow\nds.map(tokenize, num_proc=8)", "rows that several processes prepare"),
         ("# Steps slow down\nAll of the VRAM is taken.", "a GPU that is full"),
+        (
+            "# Very slow since the NVIDIA update\nDriver 536.67, 12 GB VRAM",
+            "a driver that spills since its update",
+        ),
         ("# Training slow with DDP\nOne GPU lags behind the others.", "one GPU behind the others"),
         ("# Training is slow\nIt runs fast on another machine.", "fast on another machine"),
         ("# Serving is slower than before\nDecode batch. cuda graph: False", "an engine without CUDA graphs"),

@@ -80,3 +80,15 @@ def test_a_tree_without_anything_missing_is_left_to_others() -> None:
     assert (
         found("LibMambaUnsatisfiableError: Encountered problems while solving:\n  - package a-1 requires b\n") is None
     )
+
+
+def test_a_list_of_another_system_names_its_builds_and_that_system() -> None:
+    text = "LibMambaUnsatisfiableError: Encountered problems while solving:\n"
+    text += "  - nothing provides requested tk ==8.6.11 h1ccaba5_1\n"
+    text += "  - nothing provides requested xz ==5.2.5 h7f8727e_1\n"
+    text += "  - nothing provides __unix needed by jedi-0.18.1-py38h0e_6\n"
+    one = found(text)
+    assert one is not None
+    assert one.subject == "builds"
+    assert "--no-builds" in one.remedy.text
+    assert "in WSL" in one.remedy.text

@@ -122,3 +122,19 @@ def test_a_release_of_before_the_first_that_was_read_is_too_old_and_not_too_new(
 def test_a_release_that_is_named_tells_the_side() -> None:
     (found,) = findings(import_mismatch, Facts(messages=(GONE,), packages=installed({"langchain": "1.0.3"})))
     assert "langchain dropped langchain.document_loaders in 1.0.0" in found.message
+
+
+@pytest.mark.parametrize(
+    ("line", "expected", "word"),
+    [
+        ("AttributeError: module 'jax' has no attribute '_src'", "jax<0.3.18", "chex>=0.1.5"),
+        ("ImportError: cannot import name 'linear_util' from 'jax' (/v/jax/__init__.py)", "jax<0.4.24", "flax"),
+        ("AttributeError: module 'jax.core' has no attribute 'Shape'", "jax<0.4.36", "flax"),
+        ("AttributeError: module 'jax.interpreters.pxla' has no attribute 'Wonder'", "a jax that has Wonder", "flax"),
+    ],
+)
+def test_what_asks_jax_is_older_than_jax(line: str, expected: str, word: str) -> None:
+    (finding,) = findings(import_mismatch, Facts(messages=(line,)))
+    assert finding.expected == expected
+    assert word in finding.remedy.text
+    assert "together with jax" in finding.remedy.text

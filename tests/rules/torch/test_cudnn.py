@@ -66,3 +66,5 @@ def test_a_missing_cudnn_8_is_not_two_of_them() -> None:
     finding = only(cudnn, pasted(said))
     assert "which does not load" in finding.message
     assert "cuDNN 9" in finding.remedy.text
+    assert "cuDNN 8 is here where the loader does not look" in finding.message
+    assert any("getsitepackages" in command for command in finding.remedy.commands)

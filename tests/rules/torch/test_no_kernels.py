@@ -177,3 +177,18 @@ def test_a_torch_that_knows_the_card_is_another_one_than_runs() -> None:
     found = root(warned, "torch.cuda.get_arch_list() shows that sm_120 is there")
     assert "another torch runs" in found.message
     assert "that very Python" in found.remedy.text
+
+
+NO_IMAGE = "RuntimeError: CUDA error: no kernel image is available for execution on the device\n"
+
+
+@pytest.mark.parametrize("image", ["vllm/vllm-openai", "lmsysorg/sglang"])
+def test_what_an_engine_s_image_lacks_a_newer_image_has(image: str) -> None:
+    found = root(f"docker run --rm --gpus all -p 8000:8000 {image}:v0.8.1 --model x\n{NO_IMAGE}")
+    assert f"a newer tag of {image}" in found.remedy.text
+    assert not any("pip" in command for command in found.remedy.commands)
+
+
+def test_an_older_card_is_in_no_newer_image() -> None:
+    told = "Tesla P40 with CUDA capability sm_61 is not compatible with the current PyTorch installation.\n"
+    assert "a newer tag" not in root(f"docker run --gpus all vllm/vllm-openai:latest\n{told}").remedy.text
