@@ -101,7 +101,7 @@ def _block(group: list[Finding], title: str, *, verbose: bool, reported: bool) -
         if (found.actual or found.expected) and not (speaks and _is_quoted(found)):
             body.append((printable(found.actual or "-"), "red"))
         if found.expected:
-            body += [(" → ", "dim"), (printable(found.expected), "green")]
+            body += [(" → usually " if found.likely else " → ", "dim"), (printable(found.expected), "green")]
         yield Line(tuple(body), 4)
         if found.rows:
             yield from _rows(found, verbose=verbose)
