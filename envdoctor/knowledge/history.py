@@ -1,7 +1,8 @@
 """When a library's names came and went, release by release: modules, what they define, members of classes, arguments.
 
-Read from the sources of each minor release, and of later patches of it where the first line has them: a bound is the
-first of these releases that has the name, or lacks it. One file of lines for each library:
+Read from the sources of the first and the last release of each minor series, yanked ones too, and of those between
+where the first line has them: a bound is the first of these releases that has the name, or lacks it. One file of lines
+for each library:
 
     = NAME RELEASES   the distribution, and the releases that were read
     m A..B MODULES    there from A on and gone from B on; "" for always and for still

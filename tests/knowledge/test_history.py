@@ -58,6 +58,13 @@ def test_a_module_that_a_patch_release_brought() -> None:
     assert span.source == "sources of timm 0.4.5, 0.4.9, 0.6.13, 0.9.0"
 
 
+def test_a_name_that_a_yanked_release_brought() -> None:
+    for module, release in (("transformers.loss", "4.46.0"), ("torchvision.transforms.v2", "0.15.0")):
+        span = history.of_module(module)
+        assert span is not None
+        assert span.added == release
+
+
 def test_a_name_that_a_lazy_module_still_has_is_not_gone() -> None:
     assert history.of_name("librosa.util", "valid_audio") is None
     span = history.of_name("pytorch_lightning.plugins", "PrecisionPlugin")
