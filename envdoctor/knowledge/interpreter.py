@@ -33,9 +33,19 @@ _SINCE = {"tokenizers": "3.11"}
 
 
 def newest_python(name: str, version: str) -> str | None:
+    """The Python to take for this release of a compiled package: the newest that it has wheels for, up to 3.12, for
+    which most other packages have some; None where that is not known."""
+    last = last_python(name, version)
+    return min(last, "3.12", key=numbers) if last and name in _OF_TORCH else last
+
+
+_OF_TORCH = ("torch", "torchaudio")
+
+
+def last_python(name: str, version: str) -> str | None:
     """The newest Python for which this release of a compiled package has wheels; None where that is not known."""
-    if name in ("torch", "torchaudio") and (release := release_of(version)):
-        return min(release.python[1], "3.12", key=numbers)
+    if name in _OF_TORCH and (release := release_of(version)):
+        return release.python[1]
     pythons = [python for python, first in _FIRST_WHEELS.get(name, ()) if not versions.below(version, first)]
     older = name in _FIRST_WHEELS and name not in _SINCE and numbers(version)
     return pythons[-1] if pythons else "3.8" if older else None

@@ -26,7 +26,7 @@ from envdoctor.knowledge.generations import driver_knows, driver_range, generati
 from envdoctor.knowledge.gpus import capability_of, identify, on_bus
 from envdoctor.knowledge.host import allowed_cpus, mebibytes, whole_cpus
 from envdoctor.knowledge.installed_torch import line_is_guessed, torch_build, torch_cuda, torch_version
-from envdoctor.knowledge.interpreter import first_release, headers_package, newest_python
+from envdoctor.knowledge.interpreter import first_release, headers_package, last_python, newest_python
 from envdoctor.knowledge.machine import (
     capabilities,
     driver_cuda,
@@ -111,6 +111,7 @@ __all__ = [
     "is_package",
     "is_published",
     "lacks_licence",
+    "last_python",
     "line",
     "line_is_guessed",
     "line_of",

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from functools import reduce
 
-from envdoctor.knowledge.questions import names, newest_python, versions
+from envdoctor.knowledge.questions import last_python, names, versions
 from envdoctor.rules.rule import Facts, Pattern, known
 
 _ARGUMENT = Pattern(
@@ -137,6 +137,6 @@ def too_new_a_python(facts: Facts, row: names.Name) -> str:
     if release is None or interpreter is None:
         return ""
     last = f"{release[0]}.{release[1] - 1}.99" if release[1] else f"{release[0] - 1}.999"
-    newest = newest_python(row.package, last)
+    newest = last_python(row.package, last)
     here = ".".join(interpreter.version.split(".")[:2])
     return newest if newest and versions.below(newest, here) else ""
