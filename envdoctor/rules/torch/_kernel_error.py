@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from envdoctor.knowledge.architectures import compiler_name
-from envdoctor.knowledge.questions import capability, circumstances, extensions, messages, torch_version
+from envdoctor.knowledge.questions import capability, circumstances, code_for, extensions, messages, torch_version
 from envdoctor.rules.packages._callers import caller_of
 from envdoctor.rules.rule import Facts, Match, Pattern, anywhere, known
+from envdoctor.rules.torch._gpu_code import kernels_of
 
 _SAYS = (
     Pattern(r"(?P<gpu>.{0,120}?) with CUDA capability (?P<sm>sm_\d+) is not compatible with the current PyTorch"),
@@ -117,9 +118,25 @@ def of_torch(facts: Facts, name: str, number: str, *, either: bool) -> tuple[str
     if either:
         return f"What was started holds no code for {gpu}: {torch}, {_OR_AN_EXTENSION}.", ""
     behind = _ANOTHER_TORCH if circumstances.NEWER_TORCH.stands(facts) else ""
+    if only := to_be_compiled(facts, number):
+        return f"{torch} holds no compiled code for {gpu}, {_COMPILED_AT_START.format(only)}.", behind
     return f"{torch} holds no code for {gpu}: no kernel will start.", behind
 
 
+def to_be_compiled(facts: Facts, number: str | None) -> str:
+    """The PTX that is all what torch has for the GPU: the driver makes code of it, unless an error says that none was
+    there."""
+    if number is None or any(_NO_IMAGE.search(text) for text in facts.messages):
+        return ""
+    codes = code_for(kernels_of(facts), number)
+    return ", ".join(f"compute_{code.capability[0]}{code.capability[1]}" for code in codes if code.kind == "ptx")
+
+
+_NO_IMAGE = Pattern(r"no kernel image|NoKernelImage|NO_BINARY_FOR_GPU|kernel image is invalid")
+_COMPILED_AT_START = (
+    "only PTX ({}), which the driver has to compile when a kernel first starts: that takes minutes and looks like a "
+    "hang. The CUDA libraries beside it (cuDNN, cuBLAS) are of before this GPU and may fail on it"
+)
 _OR_AN_EXTENSION = (
     "whose CUDA line is not told for certain and of which some builds have none while others have, or an extension "
     "that was built for other GPUs"

@@ -53,9 +53,10 @@ def _finding(
         message, usually = _kernel_error.unspecific(facts, extension, number, invalid=invalid)
     else:
         message, usually = _kernel_error.of_torch(facts, name, number, either=either)
+    title = _ONLY_PTX if not (vague or extension) and _kernel_error.to_be_compiled(facts, number) else ""
     return finding(
         subject=extension or name,
-        title="The driver does not take the compiled code of what runs" if invalid else "",
+        title="The driver does not take the compiled code of what runs" if invalid else title,
         actual="no code for this GPU" if either else ", ".join(kernels) or "no code for this GPU",
         expected=f"{_kernel_error.architecture(number)}, or code that it runs",
         severity=NOTE if doubted else None,
@@ -65,3 +66,6 @@ def _finding(
         repair=locked,
         explains=() if doubted else ("torch/cuda-error", "torch/import-fails", "attention/", "packages/"),
     )
+
+
+_ONLY_PTX = "What runs holds no compiled code for this GPU"

@@ -192,3 +192,15 @@ def test_what_an_engine_s_image_lacks_a_newer_image_has(image: str) -> None:
 def test_an_older_card_is_in_no_newer_image() -> None:
     told = "Tesla P40 with CUDA capability sm_61 is not compatible with the current PyTorch installation.\n"
     assert "a newer tag" not in root(f"docker run --gpus all vllm/vllm-openai:latest\n{told}").remedy.text
+
+
+def test_ptx_of_another_generation_is_compiled_at_the_start() -> None:
+    old = ("sm_37", "sm_60", "sm_75", "compute_37")
+    ada = report("NVIDIA L40", "1.7.1", old, FIXED.format("NVIDIA L40", 89))
+    found = only(no_kernels, ada)
+    assert "no compiled code for NVIDIA L40 (sm_89), only PTX (compute_37)" in found.message
+    assert "no kernel will start" not in found.message
+    assert "looks like a hang" in found.message
+    none = only(no_kernels, report("NVIDIA L40", "1.7.1", old[:3], FIXED.format("NVIDIA L40", 89)))
+    assert "no kernel will start" in none.message
+    assert "no kernel will start" in only(no_kernels, report("NVIDIA L40", "1.7.1", old, NO_IMAGE)).message
