@@ -7,7 +7,9 @@ for each library:
     = NAME RELEASES   the distribution, and the releases that were read
     m A..B MODULES    there from A on and gone from B on; "" for always and for still
     n MODULE          of this module, in the lines below it, which start with a blank: `` A..B NAMES``, each with
-                      ``>MODULE`` where it went to; ``n MODULE partly`` where other names of it are not told for certain
+                      ``>MODULE`` where it went to, or ``>MODULE.NAME`` of what does its work; `` .. NAMES`` for those that
+                      stayed while a module of the name came or went; ``n MODULE partly`` where other names of it are
+                      not told for certain, as of those that a module makes while it runs
     c CLASS BASES     of this class its members
     a CALLABLE        of this function, method or class its arguments
 
@@ -97,6 +99,8 @@ def of_name(module: str, name: str) -> Span | None:
     if book is None:
         return None
     found = book.under(f"n {module}", name) or book.module(f"{module}.{name}")
+    if found is not None and not (found.added or found.removed):
+        return None
     whole = book.module(module)
     if found is not None and whole is not None and not found.removed:
         return replace(found, removed=whole.removed)  # it left with the module

@@ -66,6 +66,9 @@ def shared_memory(facts: Facts) -> Findings:
     lines = [text for text in facts.messages if any(phrase in text.lower() for phrase in _SAYS)]
     lines.sort(key=lambda text: _SEGMENT.search(text) is None)  # the program's own line before one that retells it
     said = next((text for text in lines if not _ANOTHER.search(text)), None)
+    if denied := messages.in_report(facts, _DENIED):
+        yield _not_allowed(denied.string, denied["why"] or denied["refused"])
+        return
     if said is None and (found := messages.in_report(facts, _FULL)):
         said = None if _ANOTHER.search(found.string) else found.string
     if size is None and said is None:
@@ -138,6 +141,41 @@ def _larger(facts: Facts, said: str, guessed: bool) -> Remedy:
     return Remedy(
         text=text, commands=("docker run --shm-size=8g IMAGE",), instead=("mount -o remount,size=8G /dev/shm",)
     )
+
+
+def _not_allowed(said: str, why: str) -> Finding:
+    """The system refuses by another errno than that of a full file system: no size mends it."""
+    read_only = "read-only" in why.lower()
+    return finding(
+        kind="config-mismatch",
+        title="The system refuses shared memory",
+        actual=why,
+        expected="mounted for writing" if read_only else "open for writing to every user (mode 1777)",
+        message=f"The system refuses shared memory ({why.lower()}), which is no lack of room: {said}",
+        usually=_READ_ONLY if read_only else _CLOSED,
+        fix=_OPEN_IT,
+        who="host",
+        severity=ERROR,
+        explains=("packages/known-errors NCCL",),
+    )
+
+
+_DENIED = Pattern(
+    r"(?i)(?:shm_open|/dev/shm\b|shared memory (?:object|segment)|</torch_|/nccl-|SemLock).{0,160}?"
+    r"(?P<why>permission denied|operation not permitted|read-only file system)"
+    r"|(?P<refused>permission denied|operation not permitted|read-only file system)\W{1,5}/dev/shm/"
+)
+_CLOSED = (
+    "/dev/shm has lost its mode 1777 (a mount, a script or an image set another), what lies there under the name is "
+    "another user's, or a container's user (user namespace, --user, SELinux) may not write to it"
+)
+_READ_ONLY = "the container or its pod is started with a read-only root and no /dev/shm of its own that may be written"
+_OPEN_IT = Remedy(
+    text="Look at mode and mount first: the mode has to be drwxrwxrwt of root. As root give it back, and let /etc/fstab "
+    "or the image mount it so (tmpfs, mode=1777, rw); remove what another user left there. In a container start it "
+    "with --ipc=host or a tmpfs of its own on /dev/shm.",
+    commands=("ls -ld /dev/shm", "mount | grep /dev/shm", "sudo chmod 1777 /dev/shm"),
+)
 
 
 def _not_for_room(said: str) -> Finding:

@@ -68,3 +68,25 @@ def test_a_loader_s_memory_in_a_pod_has_workers_still() -> None:
     said = whole(root("The pod stops:", "RuntimeError: unable to write to file </torch_77_123_0>: No space left"))
     assert "num_workers=0" in said
     assert "docker run" not in said
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "box:88:91 [1] include/shm.h:27 NCCL WARN Call to shm_open failed : Permission denied",
+        "RuntimeError: unable to open shared memory object </torch_77_5> in read-write mode: Permission denied (13)",
+        "PermissionError: [Errno 13] Permission denied: '/dev/shm/nccl-Zz9'",
+    ],
+)
+def test_who_is_refused_lacks_no_room(line: str) -> None:
+    segment = "box:88:91 [1] include/shm.h:48 NCCL WARN Error while creating shared memory segment nccl-shm-1 (size 9)"
+    found = root(line, segment)
+    assert "no lack of room" in found.message
+    assert "sudo chmod 1777 /dev/shm" in found.remedy.commands
+    assert not any(word in whole(found) for word in ("512 MiB", "--shm-size", "size=8G"))
+
+
+def test_a_mount_without_writing_is_named_as_one() -> None:
+    (found,) = findings(shared_memory, Facts(messages=("OSError: could not make /dev/shm/x: Read-only file system",)))
+    assert "(read-only file system)" in found.message
+    assert found.expected == "mounted for writing"
