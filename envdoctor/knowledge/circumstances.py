@@ -340,8 +340,16 @@ AN_INDEX = Circumstance(
 )
 """An index of PyTorch by its CUDA line."""
 
+ZLUDA = Circumstance(
+    of=Pattern(r"torch|CUDA|HIP\b", re.IGNORECASE),
+    said=Pattern(r"(?i)zluda"),
+    unless=Pattern(r"(?i)\b(?:no|not|without|instead of|never|from) (?:\w{1,8} ){0,2}zluda|\bNVIDIA (?:GeForce|RTX)"),
+)
+"""A program for NVIDIA's GPUs runs on AMD's by way of ZLUDA."""
+
 CIRCUMSTANCES = (
     AN_INDEX,
+    ZLUDA,
     *full_memory.CIRCUMSTANCES,
     IN_A_BUILD,
     FROM_A_FILE,

@@ -7,9 +7,9 @@ for each library:
     = NAME RELEASES   the distribution, and the releases that were read
     m A..B MODULES    there from A on and gone from B on; "" for always and for still
     n MODULE          of this module, in the lines below it, which start with a blank: `` A..B NAMES``, each with
-                      ``>MODULE`` where it went to, or ``>MODULE.NAME`` of what does its work; `` .. NAMES`` for those that
-                      stayed while a module of the name came or went; ``n MODULE partly`` where other names of it are
-                      not told for certain, as of those that a module makes while it runs
+                      ``>MODULE`` where it went to, or ``>MODULE.NAME`` of what does its work; `` .. NAMES`` for those
+                      that stayed while a module of the name came or went; ``n MODULE partly`` where other names of it
+                      are not told for certain, as of those that a module makes while it runs
     c CLASS BASES     of this class its members
     a CALLABLE        of this function, method or class its arguments
 

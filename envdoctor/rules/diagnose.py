@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Literal
 
 from envdoctor.facts.model import IN_OTHER_WORDS, Facts
+from envdoctor.knowledge.circumstances import ZLUDA
 from envdoctor.knowledge.machine import needs_board_wheels, platform_of
 from envdoctor.knowledge.messages import is_persons, is_told, retold_lines
 from envdoctor.locks.target import Target
@@ -190,9 +191,13 @@ _TELLING = 60
 
 
 def _for_board(remedy: Remedy, facts: Facts) -> Remedy:
-    """On a Jetson no wheel of torch, nor of what is compiled for it, comes from the indexes of other machines."""
-    foreign = any(remedies.TAKES_TORCH_WHEELS.search(command) for command in (*remedy.commands, *remedy.instead))
-    return Remedy(text=remedies.FOR_JETSON) if foreign and needs_board_wheels(facts) else remedy
+    """On a Jetson no wheel of torch, nor of what is compiled for it, comes from the indexes of other machines; under
+    ZLUDA the program alone knows which does."""
+    if not any(remedies.TAKES_TORCH_WHEELS.search(command) for command in (*remedy.commands, *remedy.instead)):
+        return remedy
+    if needs_board_wheels(facts):
+        return Remedy(text=remedies.FOR_JETSON)
+    return Remedy(text=remedies.WITH_ZLUDA) if ZLUDA.stands(facts) else remedy
 
 
 def _of_distribution(remedy: Remedy, finding: Finding, facts: Facts) -> Remedy:

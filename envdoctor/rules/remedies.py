@@ -20,6 +20,13 @@ FOR_JETSON = (
     "(--no-build-isolation --no-deps). JetPack 7 runs torch for CUDA 13.2 from PyTorch's index."
 )
 
+WITH_ZLUDA = (
+    "ZLUDA runs one build of torch for CUDA, which the program's own script installs and whose libraries it replaces; "
+    "another build, or a newer torch, does not go with it. Update the program and run its own script of installation "
+    "or update again, which brings the torch that goes with it; where the card needs an old torch, take the release of "
+    "the program (or of its extension) of that torch's time."
+)
+
 TAKES_TORCH_WHEELS = Pattern(
     r"--torch-backend"
     r"|pip install .*['\" ](?:torch|torchvision|torchaudio|xformers|triton|vllm|onnxruntime-gpu)(?![\w-])"

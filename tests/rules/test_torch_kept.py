@@ -6,6 +6,7 @@ import pytest
 
 from envdoctor.facts.pasted import read
 from envdoctor.rules.torch_kept import keep_torch
+from tests.rules.told import root
 
 WINDOWS = "OS: Microsoft Windows 11\nPyTorch version: 2.5.1+cu124\nCUDA used to build PyTorch: 12.4\n"
 OLD = "OS: Ubuntu 22.04\nPyTorch version: 2.1.2+cu121\nCUDA used to build PyTorch: 12.1\n"
@@ -36,3 +37,11 @@ def test_what_asks_for_torch_is_installed_beside_the_one_that_is_there(report: s
 )
 def test_other_commands_stay_as_they_are(report: str, command: str) -> None:
     assert keep_torch(command, read(report)) == command
+
+
+def test_under_zluda_the_program_brings_its_torch() -> None:
+    line = "AttributeError: module 'torch.compiler' has no attribute 'is_compiling'"
+    found = root("A Radeon card, the web UI with ZLUDA on Windows.", line)
+    assert found.remedy.commands == ()
+    assert "the program's own script" in found.remedy.text
+    assert root("A card of ours on Linux.", line).remedy.commands

@@ -115,6 +115,8 @@ _WORKS = Pattern(
     r"\b(?:works|worked|working|(?:makes?|made|gets?|got|to) (?:it |this |everything |them )?work|they work"
     r"|runs? (?:fine|well|ok|normally|correctly|through|without)|ran (?:fine|well|through)"
     r"|trains? (?:fine|well|ok|normally|correctly|without)|succeed(?:s|ed)"
+    r"|(?:it|this|everything|training|all) (?:then |now )?"
+    r"(?:runs|trains|goes|starts|passes|completes|finishes)(?=\W{0,3}$)"
     r"|(?:is|was) (?:\w{4,11} )?(?:fine|ok|correct|right|normal|gone)"
     r"|are (?:fine|correct|right"
     r"|normal)|fine|correct(?:ly)?|normal(?:ly)?|no (?:more )?(?:nans?|errors?|hangs?|problems?|issues?|oom|such)"

@@ -169,11 +169,11 @@ _CLOSED = (
     "/dev/shm has lost its mode 1777 (a mount, a script or an image set another), what lies there under the name is "
     "another user's, or a container's user (user namespace, --user, SELinux) may not write to it"
 )
-_READ_ONLY = "the container or its pod is started with a read-only root and no /dev/shm of its own that may be written"
+_READ_ONLY = "the container or its pod has a read-only root and no /dev/shm that may be written"
 _OPEN_IT = Remedy(
-    text="Look at mode and mount first: the mode has to be drwxrwxrwt of root. As root give it back, and let /etc/fstab "
-    "or the image mount it so (tmpfs, mode=1777, rw); remove what another user left there. In a container start it "
-    "with --ipc=host or a tmpfs of its own on /dev/shm.",
+    text="Look at mode and mount first: the mode has to be drwxrwxrwt of root. As root give it back, and let "
+    "/etc/fstab or the image mount it so (tmpfs, mode=1777, rw); remove what another user left there. In a container "
+    "start it with --ipc=host or a tmpfs of its own on /dev/shm.",
     commands=("ls -ld /dev/shm", "mount | grep /dev/shm", "sudo chmod 1777 /dev/shm"),
 )
 

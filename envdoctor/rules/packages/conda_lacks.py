@@ -178,6 +178,12 @@ def _of_another_line(name: str, version: str) -> str:
     return "Take a line that exists, or install torch with pip, whose wheels bring their own CUDA."
 
 
+_TOOLKIT_ON_WINDOWS = (
+    "Take it out of the list. Where something is compiled, install NVIDIA's own CUDA toolkit of that release for "
+    "Windows (with Visual Studio's C++ tools, and CUDA_HOME set to it), or, where the channel nvidia has that line, "
+    "its cuda-nvcc and cuda-libraries-dev (label cuda-11.8.0, say); what only runs torch needs none. Or make the "
+    "environment in WSL 2."
+)
 _LACKING = (
     "a channel that has it was not named, the list was written on another system (one of Linux with CUDA, on a Mac or "
     "Windows), or the release is too old or too new for the Python that is asked for"
@@ -204,6 +210,9 @@ def _of_channels(facts: Facts, specs: list[str], asked: tuple[str, ...], said: s
             )
     if machine := _other_machine(facts):
         return _for_another_machine(machine, names, said, proven)
+    if "cudatoolkit-dev" in names and platform_of(facts).startswith("win"):
+        text = "cudatoolkit-dev is a package of conda-forge for Linux alone, and this is Windows"
+        return _finding("cudatoolkit-dev", text, said, _TOOLKIT_ON_WINDOWS, proven=proven)
     homes = {name: home for name in names if (home := conda_channels.home_of(name)) and home not in asked}
     if not homes:
         text = "None of the channels that were asked has this release for this system"
@@ -220,9 +229,7 @@ def _of_channels(facts: Facts, specs: list[str], asked: tuple[str, ...], said: s
         f"The channels that were asked do not have this release for this system; where it is looked for first: {where}"
     )
     if "cudatoolkit-dev" in homes:
-        text += (
-            " (for Linux alone; what compiles on Windows takes cuda-nvcc and cuda-libraries-dev of the channel nvidia)"
-        )
+        text += " (for Linux alone)"
     if "cudatoolkit" in homes:
         text += (
             " (cudatoolkit up to 11.8, for Linux and Windows; later ones are called cuda-toolkit. Of the channel "

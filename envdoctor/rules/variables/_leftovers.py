@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from envdoctor.facts.model import HELPS
 from envdoctor.knowledge.table import Rows
 from envdoctor.knowledge.variables import CACHES_OFF, COMPILE_OFF, DEBUG, NCCL, PROFILERS, SETTINGS, Variable
 from envdoctor.rules.hardware import trains_on_gpu
@@ -17,7 +18,8 @@ def variable_findings(rows: Rows[Variable], facts: Facts, target: Target, kind: 
     variables = need(facts.variables)
     for row in rows.among(variables):
         value = variables[row.name]
-        if not row.active(value):
+        helps = f"works with {row.name}={value}" in facts.remarks.get(HELPS, "").split("; ")
+        if helps or not row.active(value):  # with it the run goes, as the text tells: what helped stays
             continue
         idle = row.cuda and trains_on_gpu(facts, target) is False
         yield Finding(

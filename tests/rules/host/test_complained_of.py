@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from envdoctor.facts.model import Facts
+from envdoctor.facts.pasted import read
 from envdoctor.knowledge.slowness import COMPLAINTS
 from envdoctor.rules.host.complained_of import complained_of
 from tests.rules.host.test_slow_run import judged
@@ -43,6 +44,11 @@ def told(text: str) -> list[str]:
         ("# DDP hangs\nIt hangs with gloo as well.", "a start that stands with one GPU, too"),
         ("# Stuck after the first epoch\nNo error, one card.", "between two epochs"),
         ("# Nothing happens before the first batch\nnum_workers=8 hangs, 0 goes.", "the loader's workers"),
+        (
+            "# It hangs in the first epoch\nUserWarning: This DataLoader will create 24 worker processes in total. Our "
+            "suggested max number of worker in current system is 4.",
+            "more workers than processors",
+        ),
         ("# map is stuck at 97 %\nds.map(fn, num_proc=16)", "rows prepared by several processes"),
         ("# The download hangs\nFetching 30 files: 40%, from the Hub.", "a download"),
         ("# Stuck while installing\nBuilding wheels for collected packages: flash-attn", "a compiler at work"),
@@ -358,3 +364,11 @@ def test_what_is_usual_has_no_place_beside_what_is_certain() -> None:
 def test_a_command_is_no_complaint(line: str) -> None:
     text = f"this is what I start:\n{line}\nRuntimeError: something failed\n"
     assert not any(one.rule in ("host/complained-of", "host/slow-run") for one in judged(text).findings)
+
+
+@pytest.mark.parametrize("words", ["this error", "the same warning", "why it fails", "any such problem"])
+def test_who_sees_no_error_does_not_miss_a_gpu(words: str) -> None:
+    report = read(f"# NCCL fails in our Kubernetes pods\nOn a node with 8 gpus I don't see {words}.")
+    assert "complaint of a GPU that is not seen" not in report.remarks
+    seen = read("# No GPU in our Kubernetes pods\nThe pod does not see the GPU.")
+    assert "complaint of a GPU that is not seen" in seen.remarks

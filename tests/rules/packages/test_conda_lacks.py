@@ -92,3 +92,21 @@ def test_a_list_of_another_system_names_its_builds_and_that_system() -> None:
     assert one.subject == "builds"
     assert "--no-builds" in one.remedy.text
     assert "in WSL" in one.remedy.text
+
+
+def test_the_toolkit_of_linux_is_not_asked_for_on_windows() -> None:
+    text = "E:\\work>conda env create -f env.yml\nResolvePackageNotFound:\n  - cudatoolkit-dev=11.7.0\n"
+    one = found(text)
+    assert one is not None
+    assert "for Linux alone, and this is Windows" in one.message
+    assert one.remedy.commands == ()
+
+
+def test_a_channel_that_is_in_the_list_is_not_added() -> None:
+    text = "ResolvePackageNotFound:\n  - cutensor=1.3\n\nchannels:\n  - pytorch\n  - conda-forge\n  - defaults\n"
+    one = found(text)
+    assert one is not None
+    assert not any("--append channels" in command for command in one.remedy.commands)
+    asked = found("ResolvePackageNotFound:\n  - cutensor=1.3\n\nchannels:\n  - pytorch\n")
+    assert asked is not None
+    assert asked.remedy.commands == ("conda config --append channels conda-forge",)

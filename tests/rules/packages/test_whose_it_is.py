@@ -170,7 +170,7 @@ def test_the_number_and_the_label_that_are_asked_for_are_kept(label: str) -> Non
     [
         ("RuntimeError: DataLoader worker (pid 7) is killed by signal: Bus error.", "ended in a bus error"),
         ("OSError: [Errno 28] No space left on device: '/dev/shm/torch_1'", "gave out"),
-        ("unable to open shared memory object </torch_1> in read-write mode: Permission denied", "could not be used"),
+        ("unable to open shared memory object </torch_1> in read-write mode: Permission denied", "no lack of room"),
     ],
 )
 def test_a_bus_error_does_not_prove_that_shared_memory_is_full(line: str, part: str) -> None:

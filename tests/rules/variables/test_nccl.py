@@ -1,6 +1,7 @@
 import pytest
 
 from envdoctor.facts.model import Facts, Gpu, Gpus, Network
+from envdoctor.facts.pasted import read
 from envdoctor.rules.rule import SetVariable, Severity
 from envdoctor.rules.variables.nccl import nccl
 from tests.rules.judging import asking, findings, silent, skipped
@@ -57,3 +58,11 @@ def test_off_is_healthy(variables: dict[str, str]) -> None:
 
 def test_unknown_is_skipped() -> None:
     assert skipped(nccl, Facts(), GPU)
+
+
+def test_what_helps_by_the_text_is_not_taken_back() -> None:
+    told = "all_gather_perf stands still between both cards.\nWith NCCL_P2P_DISABLE=1 it runs, only slowly."
+    report = read(told)
+    assert report.variables == {"NCCL_P2P_DISABLE": "1"}
+    assert silent(nccl, report, GPU)
+    assert len(findings(nccl, Facts(variables={"NCCL_P2P_DISABLE": "1", "NCCL_IB_DISABLE": "1"}), GPU)) == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from envdoctor.facts.pasted.draft import INFERRED, Draft
 from envdoctor.facts.pasted.formats.unsatisfiable import read_conflict
@@ -91,6 +92,22 @@ def _conflict_of_pins(page: Page) -> str:
     return ""
 
 
+def _channels_of_the_list(page: Page) -> Iterator[str]:
+    """Those that an environment's file (or a person) lists below a line of their own, with dashes."""
+    within = False
+    for text in page.lines:
+        if _LIST_OF_CHANNELS.fullmatch(text.strip()):
+            within = True
+        elif within and (channel := _DASHED.fullmatch(text.strip())):
+            yield channel["name"]
+        elif text.strip():
+            within = False
+
+
+_LIST_OF_CHANNELS = Pattern(r"(?i)(?:.{0,80}\bthe )?channels\b.{0,60}:")
+_DASHED = Pattern(r"(?:- )?(?P<name>[\w-]{2,40})")
+
+
 def _read_list(page: Page, draft: Draft, number: int, error: str, rest: str) -> None:
     specs = [rest.strip(" -")] if _PINNED.fullmatch(rest.strip(" -")) and "=" in rest else []
     channels: list[str] = []
@@ -113,6 +130,7 @@ def _read_list(page: Page, draft: Draft, number: int, error: str, rest: str) -> 
             break
     if not specs:
         return
+    channels = channels or list(_channels_of_the_list(page))
     asked = f" (channels: {', '.join(dict.fromkeys(channels))})" if channels else ""
     draft.message(f"{error}: not in the channels: {', '.join(specs[:60])}{asked}")
     for line_number in lines:
