@@ -44,9 +44,9 @@ WITHOUT_GPU = Circumstance(
     said=Pattern(
         r"\b(?:do|does|did)(?: not|n['’]?t|nt) (?:have|own|need|want|use)(?: an?| any"
         r"| the)? (?:\w{1,20} ){0,2}GPUs?\b"
-        r"|\b(?:I|we|laptop|computer|machine|PC|server|desktop|notebook|VM|Mac)\b.{0,20}"
+        r"|\b(?:I|we|laptop|computer|machine|PC|server|desktop|notebook|VM|Mac|box|workstation)\b.{0,20}"
         r"\b(?:have|has|having|with|got) no (?:\w{1,20} ){0,2}GPUs?\b"
-        r"|\b(?:laptop|computer|machine|PC|server|desktop|VM)\b.{0,20}\bwithout (?:an? "
+        r"|\b(?:laptop|computer|machine|PC|server|desktop|VM|box|host|instance|workstation)\b.{0,20}\bwithout (?:an? "
         r"|any )?(?:\w{1,20} ){0,2}GPUs?\b"
         r"|\bcpu[- ]only (?:machine|laptop|computer|server|system|pc|instance|environment|mode|inference|setup"
         r"|device)"
@@ -283,6 +283,17 @@ BUILT_ANEW = Circumstance(
 )
 """What does not load was compiled here, for what is here."""
 
+ON_A_RUNNER = Circumstance(
+    of=Pattern(r"no space left on device", re.IGNORECASE),
+    said=Pattern(
+        r"\bGitHub[- ]Actions?\b|\bGH Actions?\b|/home/runner/|\bubuntu-latest\b|\bruns-on:|\bhostedtoolcache\b"
+        r"|\bGitHub[- ]hosted\b|##\[error\]|\bGitLab(?: CI|\.com runner)|\bCircleCI\b|\bazure pipelines?\b",
+        re.IGNORECASE,
+    ),
+    unless=Pattern(r"\bself[- ]hosted\b", re.IGNORECASE),
+)
+"""A job of a service that builds and tests, on a machine that the service lends."""
+
 RESTARTED = Circumstance(
     of=Pattern(r"\w"),
     said=Pattern(
@@ -362,6 +373,7 @@ CIRCUMSTANCES = (
     ENGINE_IMAGE,
     NVCC_SHOWN,
     OLD_WINDOWS,
+    ON_A_RUNNER,
     HANDED_OVER,
     ANSWERS,
     WITHOUT_GPU,

@@ -150,6 +150,7 @@ TRAINING: Mapping[str, tuple[str, ...]] = {
     "a baseline above the roofline": ("envdoctor/speed/roofline.py",),
     "settings without effect": ("precision/cudnn-flags", "script/grad-scaler"),
     "flash-attn 4 alone": ("packages/flash-attn-namespace",),
+    "two packages of one folder": ("packages/shared-folder",),
     "Conv3d in bf16 under torch 2.9": ("packages/known-slow",),
     "xformers before 0.0.29": ("packages/known-slow",),
     "torch 2.9 with triton 3.6": ("packages/triton-pair",),

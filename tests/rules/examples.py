@@ -258,6 +258,7 @@ EXAMPLES: Mapping[str, Example] = {
     "packages/known-slow": packages({"torch": "2.9.0+cu128"}),
     "packages/known-broken": packages({"transformers": "4.46.0"}),
     "packages/flash-attn-namespace": packages({"flash-attn-4": "4.0.0", "xformers": "0.0.33"}),
+    "packages/shared-folder": packages({"cupy-cuda11x": "13.3.0", "cupy-cuda12x": "13.3.0"}),
     "packages/cuda-wheels": packages({"nvidia-cudnn-cu12": "9.10.2.21", "nvidia-cudnn-cu13": "9.13.0.50"}),
     "network/launcher-on-cpu": launcher(use_cpu="true"),
     "script/nan-filter": script(

@@ -211,6 +211,14 @@ _NOT_LINKED = MissingLibrary(
     fix=f"See nvidia-smi. {_FIX} Where nvidia-smi works, give the linker the folder of the library (ldconfig).",
     run=(_SEARCH, "nvidia-smi"),
 )
+_NO_GPU_HERE = MissingLibrary(
+    comes_from="it is a part of NVIDIA's driver, which no package of Python brings",
+    usually="there is no NVIDIA GPU in this machine, as the text has it, and so no driver with that library",
+    fix="What asks for the library (Isaac Gym, TensorRT, a build for CUDA) needs a machine with an NVIDIA GPU and its "
+    "driver: run it there, or in a container or job that is given one (--gpus all, --gres=gpu:1). Where it can "
+    "do without a GPU, take its build or its option for the processor.",
+    run=(_SEARCH, "nvidia-smi"),
+)
 _BOUND = Pattern(r"(?i)\.singularity\.d|\b(?:singularity|apptainer)\b")
 
 
@@ -225,4 +233,6 @@ def missing_library(facts: Facts) -> MissingLibrary:
         return _IN_WSL
     if in_container(facts):
         return _HANDED_OVER if circumstances.HANDED_OVER.stands(facts) else _NOT_HANDED_OVER
+    if circumstances.WITHOUT_GPU.stands(facts) or circumstances.INTEGRATED.stands(facts):
+        return _NO_GPU_HERE
     return _NOT_LINKED

@@ -1,5 +1,5 @@
 from envdoctor.facts.model import Storage
-from envdoctor.knowledge.questions import mebibytes, messages
+from envdoctor.knowledge.questions import circumstances, mebibytes, messages
 from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Pattern, Remedy, Severity, Skip, finding, known, rule
 
 _FULL = 256 << 20  # not even a checkpoint of a small model; our choice
@@ -18,11 +18,12 @@ def disk_space(facts: Facts) -> Findings:
     Fix: make room, or move HF_HOME, TMPDIR and the output elsewhere.
     Source: https://huggingface.co/docs/huggingface_hub/guides/manage-cache
     https://github.com/facebookresearch/gcm/blob/main/gcm/health_checks/checks/check_storage.py
+    https://docs.github.com/en/actions/reference/runners/github-hosted-runners
     """
     host = known(facts.host)
     said = messages.in_report(facts, _SAYS)
     if said is not None:
-        yield from _said_by_a_program(said.string)
+        yield from _said_by_a_program(said.string, on_a_runner=circumstances.ON_A_RUNNER.stands(facts))
         return
     if host is None or not host.storage:
         raise Skip("the disks are not known")
@@ -52,7 +53,7 @@ def _verdict(place: Storage) -> tuple[str, Severity] | None:
     return None
 
 
-def _said_by_a_program(line: str) -> Findings:
+def _said_by_a_program(line: str, *, on_a_runner: bool) -> Findings:
     if "inotify" in line.lower():
         yield finding(
             title="The system's limit of watched files is reached",
@@ -62,6 +63,17 @@ def _said_by_a_program(line: str) -> Findings:
             severity=ERROR,
             message=f"The limit of watched files is reached, and no disk is full: {line}",
             fix=_WATCH_LESS,
+        )
+    elif on_a_runner:
+        yield finding(
+            title="A file system has no room left",
+            subject="disk",
+            actual="no space left",
+            expected="torch's build for the processor, or a larger runner",
+            severity=ERROR,
+            message=f"A file system has no room left: {line}",
+            usually=_SMALL_RUNNER,
+            fix=_FREE_THE_RUNNER,
         )
     elif "could not install packages due to an oserror" in line.lower():
         yield finding(
@@ -94,6 +106,21 @@ _MAKE_ROOM = Remedy(
 _WHERE = (
     "it is the disk of the caches or of the output, /tmp or the container's own layer, your quota, or /dev/shm (64 MiB "
     "in a container); with room left it has no inodes left"
+)
+_SMALL_RUNNER = (
+    "the runner's disk is small (GitHub's standard ones promise 14 GB, much of it filled with preinstalled tools), and "
+    "torch's default wheel for Linux brings CUDA's libraries with it (nvidia-*, triton: several GB once unpacked), "
+    "beside pip's cache, images and data"
+)
+_FREE_THE_RUNNER = Remedy(
+    text="A runner without a GPU needs no CUDA: install torch's build for the processor first, from PyTorch's own "
+    "index (uv: --torch-backend=cpu), so that nothing asks for the nvidia packages; pip with --no-cache-dir. Else free "
+    "the disk in a first step (the tools below, docker image prune), or take a larger or self-hosted runner.",
+    commands=(
+        "df -h",
+        "python -m pip install --no-cache-dir torch --index-url https://download.pytorch.org/whl/cpu",
+        "sudo rm -rf /usr/share/dotnet /usr/local/lib/android /opt/ghc",
+    ),
 )
 _GIVE_PIP_ROOM = Remedy(
     text="See which of them is full. Give pip a temporary folder on the larger disk (TMPDIR), leave its cache "

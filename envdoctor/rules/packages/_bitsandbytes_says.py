@@ -14,6 +14,11 @@ _SAYS = (
 _NO_DRIVER = Pattern(r"libcuda\.so not found! Do you have a CUDA driver")
 _LOADER = Pattern(r"(?i)lib(?:cusparse|cudart|cublas|cublasLt)\.so\.\d\S{0,80}:? .*(?:no such|cannot open)")
 _BEFORE_11 = Pattern(r"libbitsandbytes_cuda(?:[89]\d|10[0-2])\b")
+_NO_RUN_TIME = Pattern(
+    r"did not contain \['libcudart|(?i:libcudart\.so|CUDA runtime files) not found in any environmental path"
+    r"|libcudart\.so location needs to be added"
+)
+_RUN_TIME = Pattern(r"CUDA runtime path found: \S")
 _LONG = 300
 
 
@@ -26,6 +31,8 @@ class Said:
     title: str
     meaning: str
     usually: str
+    help: str = ""
+    run: tuple[str, ...] = ()
 
 
 def binaries(facts: Facts) -> tuple[str, ...]:
@@ -69,7 +76,42 @@ def read(facts: Facts, *, seen: bool) -> Said | None:
     if own is None and "bitsandbytes" not in line:
         return Said(line=line, quote=_quote(found), title=_NOT_FOUND, meaning=_NOT_FOUND, usually=_OF_THE_LINKER)
     title = "bitsandbytes does not load its library for the GPU"
+    if _lacks_the_run_time(facts):
+        return Said(
+            line=line,
+            quote=_quote(found),
+            title=title,
+            meaning=_meaning(line),
+            usually=_WITHOUT_RUN_TIME,
+            help=_FIND_RUN_TIME,
+            run=_LOOK_FOR_RUN_TIME,
+        )
     return Said(line=line, quote=_quote(found), title=title, meaning=_meaning(line), usually=_usually(line))
+
+
+def _lacks_the_run_time(facts: Facts) -> bool:
+    """Releases before 0.43 say where they looked for CUDA's run-time library in vain, and where they found it after
+    all; on Windows they have no library for a GPU, wherever that is."""
+    if platform_of(facts).startswith("win") or any(_RUN_TIME.search(text) for text in messages.everything(facts)):
+        return False
+    return messages.in_report(facts, _NO_RUN_TIME) is not None
+
+
+_WITHOUT_RUN_TIME = (
+    "it found CUDA's run-time library (libcudart.so) in none of the folders where it looks (the environment's lib, "
+    "LD_LIBRARY_PATH, /usr/local/cuda/lib64), as torch from pip keeps its own elsewhere, and fell back to its library "
+    "for the CPU; else torch saw no GPU (a CPU build, a driver, a container without its GPU)"
+)
+_FIND_RUN_TIME = (
+    "Upgrade bitsandbytes: from 0.43 on it takes the CUDA libraries that torch brings. Where the project holds it "
+    "back, name the folder that has libcudart.so of torch's CUDA line (the toolkit's lib64, nvidia/cuda_runtime/lib in "
+    "site-packages, or lib of a conda environment with cuda-cudart or cudatoolkit) in LD_LIBRARY_PATH"
+)
+_LOOK_FOR_RUN_TIME = (
+    "python -m pip install --upgrade bitsandbytes",
+    "find / -name 'libcudart.so*' 2>/dev/null",
+    "export LD_LIBRARY_PATH=/FOLDER/OF/LIBCUDART:$LD_LIBRARY_PATH",
+)
 
 
 _NOT_FOUND = "A library of CUDA is not found"

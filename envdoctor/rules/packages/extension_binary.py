@@ -49,7 +49,8 @@ def extension_binary(facts: Facts, target: Target) -> Findings:
     severity = None if said else WARNING
     message = f"{said.meaning}: {said.quote}." if said else lacks
     usually = said.usually if said else ""
-    fix = remedies.from_lock(facts, target, "bitsandbytes", advice, *_COMMANDS)
+    advice, run = (f"{said.help}.", said.run) if said and said.help else (advice, _COMMANDS)
+    fix = remedies.from_lock(facts, target, "bitsandbytes", advice, *run)
     yield finding(
         title=title, actual=actual, expected=expected, severity=severity, message=message, usually=usually, fix=fix
     )
