@@ -129,6 +129,7 @@ def told(text: str) -> list[str]:
             "a model that was not moved",
         ),
         ("Not Using GPU\nThe tool spikes the processor, the VRAM stays empty.", "the processor in place of the GPU"),
+        ("onnxruntime uses the CPU instead of the GPU after pip install onnxruntime", "onnxruntime for the processor"),
         ("# Worse accuracy with 4 GPUs\nOne card gives 81.2, four give 77.", "the batch over all GPUs"),
         ("# The PC shuts down when I train\nA 4090 with a supply of 650 W.", "power and heat"),
         ("# Exited with code 139\nRX 7900 XTX and the container for ROCm 5.3.", "RDNA3 and an older ROCm"),
