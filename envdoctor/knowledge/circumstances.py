@@ -358,9 +358,16 @@ ZLUDA = Circumstance(
 )
 """A program for NVIDIA's GPUs runs on AMD's by way of ZLUDA."""
 
+JAX_FOR_CUDA = Circumstance(
+    of=Pattern(r"\bjax|\b(?:flax|haiku|chex|optax)\b"),
+    said=Pattern(r"jaxlib\S{0,4} ?\S{0,12}\+cuda\d{0,3}|jax\[cuda\w{0,10}|jax[-_]cuda1[1-3][-_]p(?:lugin|jrt)"),
+)
+"""A jax that computes on the GPU, by its own label or its packages."""
+
 CIRCUMSTANCES = (
     AN_INDEX,
     ZLUDA,
+    JAX_FOR_CUDA,
     *full_memory.CIRCUMSTANCES,
     IN_A_BUILD,
     FROM_A_FILE,

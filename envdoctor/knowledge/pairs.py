@@ -86,6 +86,12 @@ def torch_of_xformers(xformers: str) -> str | None:
     return _pairs("xformers", "xformers", "torch").get(versions.public(xformers))
 
 
+def first_beyond(torch: str) -> str:
+    """The first transformers that asks for a later torch than this one; "" where none is known."""
+    rows = _pairs("transformers", "transformers", "torch")
+    return next((first for first, least in rows.items() if versions.below(versions.public(torch), least)), "")
+
+
 def first_with_numpy_2() -> Mapping[str, str]:
     """The first release that runs under NumPy 2, by package."""
     return _pairs("numpy2", "package", "first")

@@ -56,7 +56,9 @@ from envdoctor.knowledge.torch_builds import (
     lines_beside,
     never_built_for,
     python_offered,
+    release_before,
     release_of,
+    releases_with,
 )
 from envdoctor.knowledge.variables import CACHES_OFF, COMPILE_OFF, DEBUG, NCCL, PROFILERS
 
@@ -134,7 +136,9 @@ __all__ = [
     "python_offered",
     "reaches",
     "read_misfit",
+    "release_before",
     "release_of",
+    "releases_with",
     "requirements",
     "symptoms",
     "toolkits",

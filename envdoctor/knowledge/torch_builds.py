@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from envdoctor.knowledge.numbers import line, numbers, reaches
 from envdoctor.knowledge.torch_releases import TorchRelease, kernels, releases
+from envdoctor.knowledge.versions import below
 from envdoctor.values.frozen import frozen
 
 GLIBC_NEW, GLIBC_OLD = "2.28", "2.17"
@@ -68,6 +69,11 @@ def release_of(torch: str) -> TorchRelease | None:
     return next((release for release in releases() if numbers(release.name) == parts), None)
 
 
+def release_before(end: str) -> TorchRelease | None:
+    """The newest release row before this release."""
+    return next((release for release in reversed(releases()) if below(release.name, end)), None)
+
+
 def line_of(torch: str, cuda: str | None, *, system: str = "linux", machine: str = "x86_64") -> str | None:
     """The CUDA line of an installed torch: what it says itself, else its label, else what PyPI's wheel of it has.
 
@@ -118,6 +124,13 @@ def lines_beside(cuda: str) -> tuple[str, str] | None:
         return None
     newer = next(place for place, each in enumerate(lines) if numbers(each) > numbers(cuda))
     return lines[newer - 1], lines[newer]
+
+
+def releases_with(cuda: str, *, beside: str) -> str:
+    """The release next to this one that was built for the line, the older of two; "" where none was."""
+    with_it = [release.name for release in releases() if cuda in release.lines]
+    older = [name for name in with_it if numbers(name) < numbers(beside)]
+    return older[-1] if older else with_it[0] if with_it else ""
 
 
 def _published_builds(machine: str, windows: bool) -> Iterator[Build]:

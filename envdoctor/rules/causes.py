@@ -86,6 +86,7 @@ CAUSES: tuple[str, ...] = (
     "gpu-not-visible:driver/nothing-found",  # concluded from what a report does not show
     "cuda-init-failed",
     # The build of torch: with the wrong one, the packages around it do not matter yet.
+    "package-conflict:packages/no-such-release",  # nothing to be had: why a build for processors came
     "torch-cpu-only",
     "no-kernels-for-gpu",
     "gpu-unhealthy:torch/cuda-error",  # a GPU that CUDA itself calls broken is not broken by libraries

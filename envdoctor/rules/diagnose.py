@@ -15,9 +15,10 @@ from envdoctor.locks.target import Target
 from envdoctor.rules import remedies
 from envdoctor.rules.causes import KINDS, rank
 from envdoctor.rules.finding import Crashed, Finding, Remedy, Severity, Skipped
+from envdoctor.rules.jax_kept import keep_jax
 from envdoctor.rules.rule import Rule, Skip
 from envdoctor.rules.tools import without_other_tools
-from envdoctor.rules.torch_kept import keep_torch
+from envdoctor.rules.torch_kept import for_this_torch, keep_torch
 from envdoctor.rules.tried import without_tried
 from envdoctor.rules.unexplained import Unexplained, find_unexplained
 from envdoctor.rules.unseen import Unseen, missing_sections
@@ -227,7 +228,10 @@ def _aim_at_environment(remedy: Remedy, facts: Facts) -> Remedy:
 
 def _for_this_text(commands: Sequence[str], facts: Facts) -> tuple[str, ...]:
     commands = shell.in_the_new_environment(
-        [keep_torch(command, facts) for command in filter(shell.harmless, commands)]
+        [
+            keep_jax(keep_torch(for_this_torch(command, facts), facts), facts)
+            for command in filter(shell.harmless, commands)
+        ]
     )
     platform = platform_of(facts)
     if not platform.startswith("linux"):

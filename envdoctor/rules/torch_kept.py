@@ -7,7 +7,9 @@ from envdoctor.facts.model import Facts
 from envdoctor.knowledge.installed_torch import torch_cuda, torch_version
 from envdoctor.knowledge.machine import platform_of
 from envdoctor.knowledge.numbers import numbers, reaches
+from envdoctor.knowledge.pairs import first_beyond
 from envdoctor.knowledge.torch_builds import release_of
+from envdoctor.knowledge.versions import below
 from envdoctor.rules.remedies import TORCH_FAMILY
 from envdoctor.values import shell
 from envdoctor.values.pattern import Pattern
@@ -21,6 +23,25 @@ _ASK_FOR_TORCH = frozenset(
 """Whose metadata asks for torch, so that pip may bring another one (their METADATA on PyPI, autumn 2026)."""
 _NEW = (2, 4)
 """What the packages above ask for at most: a later torch is left where it is."""
+_TRANSFORMERS = Pattern(
+    r"(?<![\w/.-])(?P<quote>['\"]?)transformers(?P<least>(?:>=(?P<release>[\d.]{1,12}))?)(?P=quote)(?=\s|$)"
+)
+"""Asked for without an end."""
+
+
+def for_this_torch(command: str, facts: Facts) -> str:
+    """The command with the newest transformers that runs with the torch that is there, where it asks for any."""
+    found = _INSTALL.fullmatch(command)
+    asked = _TRANSFORMERS.search(command) if found else None
+    torch = torch_version(facts)
+    if found is None or asked is None or torch is None:
+        return command
+    names = {one["name"] for one in _NAME.finditer(found["what"])}
+    beyond = first_beyond(torch)
+    if not beyond or names & TORCH_FAMILY or (asked["release"] and not below(asked["release"], beyond)):
+        return command
+    bounded = shell.word("transformers" + ",".join(filter(None, (asked["least"], f"<{beyond}"))))
+    return command[: asked.start()] + bounded + command[asked.end() :]
 
 
 def keep_torch(command: str, facts: Facts) -> str:

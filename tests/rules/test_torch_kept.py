@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from envdoctor.facts.pasted import read
-from envdoctor.rules.torch_kept import keep_torch
+from envdoctor.rules.torch_kept import for_this_torch, keep_torch
 from tests.rules.told import root
 
 WINDOWS = "OS: Microsoft Windows 11\nPyTorch version: 2.5.1+cu124\nCUDA used to build PyTorch: 12.4\n"
@@ -45,3 +45,18 @@ def test_under_zluda_the_program_brings_its_torch() -> None:
     assert found.remedy.commands == ()
     assert "the program's own script" in found.remedy.text
     assert root("A card of ours on Linux.", line).remedy.commands
+
+
+@pytest.mark.parametrize(
+    ("report", "asked", "bounded"),
+    [
+        (OLD, "--upgrade transformers", "--upgrade 'transformers<4.56'"),
+        (OLD, "'transformers>=4.43' accelerate", "'transformers>=4.43,<4.56' accelerate"),
+        (OLD, "'transformers>=4.57'", "'transformers>=4.57'"),
+        (OLD, "'transformers<4.50'", "'transformers<4.50'"),
+        (NEW, "--upgrade transformers", "--upgrade transformers"),
+        (OLD, "--upgrade torch transformers", "--upgrade torch transformers"),
+    ],
+)
+def test_transformers_goes_no_further_than_this_torch(report: str, asked: str, bounded: str) -> None:
+    assert for_this_torch(f"python -m pip install {asked}", read(report)) == f"python -m pip install {bounded}"

@@ -33,6 +33,10 @@ _MARK = Pattern(r"^\s*(?:-{2,4}> ?)?\d{1,5} ")
 _HANDED_ON = Pattern(r"\([\w., ]{0,60}\*\w{1,40}, ?\*\*\w{1,40}\)\s*$")
 """A wrapper's line: it hands on whatever it is given, and says nothing of whom it calls."""
 _PLAIN = Pattern(r"(?<![\w.])(?P<callee>[a-z_]\w{0,60})\(\) got an unexpected keyword argument")
+_CUT = Pattern(
+    r"(?:No module named|cannot import name|attribute|argument|package|module) (?P<quote>['\"])(?P<name>[\w.]{0,80})$"
+)
+"""A last line that ends within a name."""
 _NEAR = 12
 _FAR = 1_500
 """How many characters of arguments may stand between a call's name and one of them."""
@@ -50,6 +54,16 @@ class Beside:
     @cached_property
     def _code(self) -> str:
         return code_of(self._page)
+
+    def with_whole_name(self, line: str) -> str:
+        """The last line of a report that ends within a name: with the name's end where the code line before it has it
+        as a whole and no longer one, else without it, since what it would have been cannot be told."""
+        cut = _CUT.search(line.rstrip())
+        if cut is None:
+            return line
+        name = cut["name"]
+        told = set(re.findall(rf"(?<![\w.]){re.escape(name)}[\w.]*", self._before)) if name else set()
+        return line.rstrip() + cut["quote"] if told == {name} else line[: cut.start()].rstrip(" :(")
 
     def complete(self, number: int, text: str) -> str:
         """The message of this line with what it leaves out; lines come in their order."""

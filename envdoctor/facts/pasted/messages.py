@@ -104,8 +104,6 @@ _CODE = Pattern(
 )
 """Source, or a changelog: what a program would say. A frame's own line was run; the lines around it, and quoted code,
 need not be."""
-_CUT = Pattern(r"(?:No module named|cannot import name|attribute|argument|package|module) ['\"][\w.]{0,80}$")
-"""A last line that ends within a name: what it would have been cannot be told."""
 _IN = Pattern(
     r'File "(?:[^"]*[/\\])?(?P<file>[^"/\\]{1,60}[/\\][^"/\\]{1,60})", line \d+, in (?P<function>[\w<>]{1,80})'
 )
@@ -232,8 +230,8 @@ def read(page: Page, draft: Draft) -> None:
     for number, line in page.left():
         if number == end > 0 and _EXCEPTION.match(line.strip()) and (completed := whole_of(line)):
             draft.message(f"{completed} [{AS_TOLD}{line.strip()}]")
-        if number == end > 0 and (cut := _CUT.search(line.rstrip())):
-            line = line[: cut.start()].rstrip(" :(")
+        if number == end > 0:
+            line = beside.with_whole_name(line)
         text = as_written(line if line.isascii() else _APART.sub(" ", line))
         if number == 0:  # a heading that begins with the source line of its traceback
             text = _RAISE.sub("", text)

@@ -25,6 +25,28 @@ _AMPERE = (
     r"(?:\b(?:RTX ?|GTX ?)?[34]0[5-9]0\b|\bRTX ?50[5-9]0\b|\b[AH]100\b|\bA(?:[46]000|[14]0|30)\b|\bL40S?\b"
     r"|\bampere\b)"
 )
+_A_GPU = r"(?:GPU|CUDA)(?![A-Za-z\d_-])"
+_UNSEEN_ELSEWHERE = (
+    rf"\bне (?:видит|видна|находит|обнаруж\w{{2,6}}|определя\w{{2,4}}|использу\w{{2,4}}) (?:\w{{1,12}} ){{0,2}}"
+    rf"(?:{_A_GPU}|видеокарт)|(?:\b{_A_GPU}|видеокарт\w{{1,2}}) не (?:видн|видит|наход|обнаруж|определя|использу)"
+    r"|(?:找不到|[检偵侦][测測]不到|识别不[到了]|認不到|认不[到出]|无法(?:识别|检测|使用)|看不到"
+    rf"|[没未]有?(?:检测|识别|找)到|不识别|用不了) ?.{{0,6}}(?:{_A_GPU}|显卡|顯卡)"
+    rf"|(?:{_A_GPU}|显卡|顯卡) ?.{{0,4}}"
+    r"(?:找不到|检测不到|识别不[到了]|认不[到出]|无法(?:被)?(?:识别|检测|使用)|不可用|用不了)"
+    rf"|(?:{_A_GPU}|グラボ|グラフィックボード) ?[がをは]?.{{0,4}}"
+    r"(?:認識(?:し(?:ない|ません|てくれ)|され(?:ない|ません)|できない)|検出(?:し|され|でき)(?:ない|ません)"
+    r"|見つから|使え(?:ない|ません)|使われな)"
+    rf"|(?:{_A_GPU}|그래픽 ?카드)[가를을이]? ?(?:인식|감지|사용|잡).{{0,4}}[못안않]"
+    r"|\b(?:no|não|non) (?:\w{1,4} )?"
+    r"(?:recono[cz]\w{1,3}|reconhece|riconosce|detecta|encuentra|encontra|rileva|trova|vede|usa)"
+    rf" (?:\w{{1,6}} ){{0,2}}(?:{_A_GPU}|tarjeta gráfica|placa de vídeo|scheda video)"
+    rf"|\b(?:erkennt|findet|sieht|nutzt|benutzt|verwendet) (?:\w{{1,8}} ){{0,2}}(?:{_A_GPU}|Grafikkarte) nicht\b"
+    rf"|\b(?:{_A_GPU}|Grafikkarte) (?:wird )?nicht (?:erkannt|gefunden|genutzt|benutzt|verwendet)\b"
+    r"|\bne (?:\w{1,5} )?(?:voit|détecte|trouve|reconna[iî]t|utilise) pas "
+    rf"(?:\w{{1,5}} ){{0,2}}(?:{_A_GPU}|carte graphique)"
+    rf"|\b(?:{_A_GPU}|carte graphique) n'est pas (?:détecté|reconnu|utilisé|vu)e?\b"
+)
+"""That no GPU is found, in other languages."""
 
 _ROWS = (
     _row(
@@ -252,7 +274,8 @@ _ALONE = (
         r"|loads?) (?:\w+ )?(?:only )?on (?:the )?cpu\b"
         r" ?(?:only|instead)|\b(?:gpu|cuda) (?:is |was )?not (?:being )?used\b|only (?:uses?|using) (?:the |my )?cpu\b"
         r"|no longer (?:sees?|detects?|finds?|works? with) (?:\w+ ){0,2}gpu"
-        r"|\b(?:do|does|did)(?:n'?t| not) use (?:the |my |any )?gpu\b",
+        r"|\b(?:do|does|did)(?:n'?t| not) use (?:the |my |any )?gpu\b"
+        rf"|{_UNSEEN_ELSEWHERE}",
         "torch.cuda.is_available() is False",
     ),
     _row(

@@ -1,3 +1,4 @@
+from envdoctor.knowledge.questions import errors_in
 from envdoctor.rules.network import _joined
 from envdoctor.rules.rule import ERROR, Facts, Finding, Findings, Pattern, Remedy, Skip, finding, rule
 
@@ -21,6 +22,8 @@ def ranks(facts: Facts) -> Findings:
     said = next((line for line in facts.messages if _SAYS.search(line) and not _AT_START.search(line)), None)
     if said is not None and any("nvidia-container-cli" in text for text in facts.messages):
         return  # the container toolkit's own call of CUDA
+    if said is not None and any(row.subject == "MIG" for row in errors_in(facts, said)):
+        return  # packages/known-errors: parts of a GPU, of which a process sees one
     if said is not None:
         one_each = "--gpus-per-task=1" if facts.remarks.get("slurm gpus per task") == "1" else ""
         yield _from_report(said, one_each, facts.remarks.get("slurm gpu binding", ""))

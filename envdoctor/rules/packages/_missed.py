@@ -1,7 +1,7 @@
 """What an error line misses of which package: a name that cannot be imported, an attribute, a module or an argument."""
 
-from envdoctor.knowledge.questions import errors_in, installed, names, normal
-from envdoctor.rules.packages import _callers
+from envdoctor.knowledge.questions import errors_in, names, normal
+from envdoctor.rules.packages import _callers, _labelled
 from envdoctor.rules.rule import Facts, Pattern
 from envdoctor.values.frozen import frozen
 
@@ -136,7 +136,7 @@ def read(facts: Facts, line: str) -> Missed | None:
     name = _NAMES.get(top.lower(), normal(top))
     if _is_decided(facts, line, name):
         return None
-    version = installed.version(facts, name)
+    version = _labelled.version(facts, name)
     if version is None and "unexpected" in line:
         return None  # a function whose package is not known: its caller cannot be named either
     return Missed(name=name, module=match["module"], what=match["what"], version=version, line=line)

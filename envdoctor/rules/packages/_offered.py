@@ -14,8 +14,8 @@ _OFFERED = Pattern(
 )
 _OFFERED_TO_A_RANGE = Pattern(
     r"Could not find a version that satisfies the requirement (?P<name>[A-Za-z][\w.-]{0,80}?)(?:\[[\w, -]{1,80}\])?"
-    r"(?P<asked> ?(?:[<>!=~]{1,2}[\w.*]{1,30},){0,4}<=?(?P<end_of_range>\d[\w.]{0,30})"
-    r"(?:,[<>!=~]{1,2}[\w.*]{1,30}){0,4})"
+    r"(?P<asked> ?(?:(?:[<>!=~]{1,2}[\w.*]{1,30},){0,4}<=?(?P<end_of_range>\d[\w.]{0,30})"
+    r"(?:,[<>!=~]{1,2}[\w.*]{1,30}){0,4}|~=(?P<compatible>\d{1,4}(?:\.\d{1,4}){1,3})(?![\w.*,])))"
     r".{0,300}?\(from versions?: (?P<offered>(?!none)[^)]{1,4000})\)",
 )
 _WHEELS_ONLY = frozenset({"torch", "torchvision", "torchaudio", "triton"})
@@ -80,12 +80,18 @@ def in_place_of_a_range(facts: Facts) -> OnOffer | None:
     found = None if messages.in_report(facts, _OFFERED) else messages.in_report(facts, _OFFERED_TO_A_RANGE)
     if found is None:
         return None
-    name, end = normal(found["name"]), versions.parse(found["end_of_range"])
+    name, end = normal(found["name"]), versions.parse(found["end_of_range"] or _end_of(found["compatible"]))
     offered = _releases(found, without_shells=True)
     if end is None or not offered or offered[0] < end:
         return None
     said = _callers.words(found.string)[:500]
     return OnOffer(name=name, wanted=f"{name}{found['asked']}", asked=end, releases=offered, whole=True, said=said)
+
+
+def _end_of(compatible: str) -> str:
+    """Where "~=2.1.0" ends: at 2.2."""
+    *whole, last = map(int, compatible.split(".")[:-1])
+    return ".".join(map(str, (*whole, last + 1)))
 
 
 def _releases(found: Match[str], *, without_shells: bool) -> list[Version]:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from functools import reduce
 
-from envdoctor.knowledge.questions import last_python, names, versions
+from envdoctor.knowledge.questions import last_python, names, pairs, torch_version, versions
 from envdoctor.rules.rule import Facts, Pattern, known
 
 _ARGUMENT = Pattern(
@@ -95,9 +95,13 @@ def _end(facts: Facts, package: str, release: str) -> str:
     ]
     first = reduce(_earlier, (each for each in gone if versions.below(release, each)), "")
     here, last = versions.release(release), versions.release(names.newest_read(package))
-    if first:
-        return f"<{first}"
-    return f"<{here[0] + 1}" if here and last and here[0] < last[0] else ""
+    if not first and here and last and here[0] < last[0]:
+        first = str(here[0] + 1)
+    torch = torch_version(facts) if package == "transformers" else None
+    beyond = pairs.first_beyond(torch) if torch else ""  # which would run without this torch
+    if beyond and versions.below(release, beyond):
+        first = _earlier(first, beyond)
+    return f"<{first}" if first else ""
 
 
 def gone(row: names.Name, what: str, version: str | None, asking: str) -> tuple[str, str]:

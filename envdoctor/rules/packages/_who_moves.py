@@ -1,7 +1,7 @@
 """A name that came or went with a known release: who has to move, the caller, the package or the line of code."""
 
 from envdoctor.knowledge.questions import installed, names, requirements
-from envdoctor.rules.packages import _callers, _out_of_step, _ranges
+from envdoctor.rules.packages import _callers, _labelled, _out_of_step, _ranges
 from envdoctor.rules.rule import Facts, Pattern, known, remedies, versions
 from envdoctor.values.frozen import frozen
 
@@ -58,12 +58,16 @@ def move_for(facts: Facts, row: names.Name, line: str, version: str | None) -> M
     if row.package in remedies.TORCH_FAMILY and use:
         advice += _ALL_OF_TORCH
     first = "uv venv --python 3.12 .venv" if added and _needs_a_newer_python(facts, row) else ""
+    commands = [_labelled.for_this_line(facts, line) for line in (first, _command(facts, row, use)) if line]
+    advice = _labelled.for_this_line(facts, advice)
+    if _labelled.NO_LINE in advice:
+        advice += f" {_labelled.NO_LINE[1:]} is the CUDA line in the name of what is installed (pip list)."
     return Move(
         meaning=meaning,
         usually=usually,
-        use=use,
+        use=_labelled.for_this_line(facts, use),
         advice=advice,
-        commands=tuple(filter(None, (first, _command(facts, row, use)))),
+        commands=tuple(line for line in commands if _labelled.NO_LINE not in line),
         packages=(row.package, *([caller.name] if caller else [])),
     )
 

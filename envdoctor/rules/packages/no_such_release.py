@@ -1,4 +1,5 @@
-from envdoctor.rules.packages import _offered
+from envdoctor.knowledge.questions import release_before
+from envdoctor.rules.packages import _never_built, _offered
 from envdoctor.rules.rule import ERROR, Facts, Findings, error_lines, finding, known, remedies, rule, versions
 
 _LAST_OF = {
@@ -20,6 +21,9 @@ def no_such_release(facts: Facts) -> Findings:
     Fix: one of the releases that are listed, or another Python.
     Source: https://pip.pypa.io/en/stable/cli/pip_install/#finding-packages
     """
+    if (never := _never_built.finding_of(facts)) is not None:
+        yield never
+        return
     error_lines(facts)
     if (offer := _offered.in_place_of_a_range(facts)) is not None:
         yield from _all_too_new(facts, offer)
@@ -95,6 +99,10 @@ _NOT_HERE = (
 )
 
 
+def _venv(python: str) -> str:
+    return f"uv venv --python {python} .venv"
+
+
 def _all_too_new(facts: Facts, offer: _offered.OnOffer) -> Findings:
     name, first, here = offer.name, offer.releases[0], known(facts.interpreter)
     older = here is None or not versions.below(here.version, "3.12")
@@ -109,6 +117,14 @@ def _all_too_new(facts: Facts, offer: _offered.OnOffer) -> Findings:
         "asks for it, which allows newer ones."
     )
     run = "uv venv --python 3.11 .venv" if older else ""
+    last = release_before(str(offer.asked)) if name == "torch" else None
+    if here and last and versions.below(f"{last.python[1]}.99", here.version):
+        oldest, newest = last.python
+        text = f"torch {last.name}, the newest of {want}, has wheels for Python {oldest} to {newest}, and this is "
+        text += f"Python {here.version}"
+        fix = f"Make the environment with Python {newest} ({oldest} to {newest} have wheels of torch {last.name}); or "
+        fix += f"take a later release of what asks for {want}, which allows torch {first}."
+        usually, run = "", _venv(newest)
     explains = (f"packages/known-errors {name}", *_EXPLAINED)
     yield finding(
         subject=name, actual=seen, expected=want, message=text, usually=usually, fix=fix, run=run, explains=explains

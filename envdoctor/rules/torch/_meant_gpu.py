@@ -17,6 +17,7 @@ _WANTS_CUDA = Pattern(
     r"(?i)cudatoolkit|pytorch-cuda|cuda-version|[+/-]cu1\d\d\b|nvidia toolkit detected"
     r"|cuda\.is_available\(\) is False",
 )
+_COMPLAINTS = ("a GPU that is not seen", "a GPU that is seen and not used")
 _ON_CPU = (
     "the program's option for it (--device cpu, --cpu), else device='cpu' in place of 'cuda', no .cuda(), and "
     "torch.load(..., map_location='cpu')"
@@ -50,6 +51,8 @@ def signs_of_gpu(facts: Facts) -> str | None:
     asked = [text for text in (*facts.remarks.values(), *facts.messages) if _WANTS_CUDA.search(text)]
     if asked:
         return "a request for CUDA"
+    if any(f"complaint of {each}" in facts.remarks for each in _COMPLAINTS):
+        return "a person who asks why the GPU is not used"
     beside = [name for name in (packages.conda if packages else ()) if _WANTS_CUDA.fullmatch(name)]
     if beside:
         return f"conda's {beside[0]}"

@@ -37,3 +37,10 @@ Collecting detectron2 (from -r requirements.txt (line 5))
   error: subprocess-exited-with-error
 """
     assert any(line.startswith("Failed building wheel for detectron2 [in") for line in read(log).messages)
+
+
+def test_a_name_that_the_code_line_has_whole_is_whole() -> None:
+    text = 'Traceback (most recent call last):\n  File "/v/spam/a.py", line 3, in <module>\n    from ham import {}\n{}'
+    last = "ImportError: cannot import name 'egg_tools"
+    assert any("'egg_tools' from 'ham'" in one for one in read(text.format("egg, egg_tools", last)).messages)
+    assert not any("egg_tools" in one for one in read(text.format("egg_tools, egg_tools_new", last)).messages)

@@ -56,3 +56,9 @@ def test_a_report_that_names_one_gpu_may_come_from_a_machine_of_eight() -> None:
         launcher=Launcher(settings={"num_processes": "8"}),
     )
     assert skipped(ranks, given)
+
+
+def test_parts_of_a_gpu_are_left_to_the_row_that_knows_them() -> None:
+    line = "RuntimeError: CUDA error: invalid device ordinal"
+    assert silent(ranks, Facts(messages=(line, "GPU 0: MIG 1g.10gb Device 0: (UUID: MIG-a1b2)")))
+    assert findings(ranks, Facts(messages=(line,)))

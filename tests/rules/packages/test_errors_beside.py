@@ -170,3 +170,15 @@ def test_the_name_of_an_error_that_cannot_be_imported_is_not_that_error() -> Non
     missing = judged("ImportError: cannot import name 'LocalEntryNotFoundError' from 'huggingface_hub.errors'\n")
     assert "the Hub" in {one.subject for one in met.findings}
     assert {one.subject for one in missing.findings} == {"huggingface-hub"}
+
+
+def test_an_old_assembler_on_path_stands_before_newer_gpus() -> None:
+    old = "E asm_compiler.cc:99] *** WARNING *** You are using ptxas 10.2.89, which is older than 11.1."
+    text = f'{old}\nW asm_compiler.cc:2] ptxas does not support CC 8.6\nfailed to get PTX kernel "add" from module: X\n'
+    assert [one.subject for one in judged(text).findings] == ["an old ptxas on PATH"]
+    fatal = "xla/stream_executor: ptxas fatal   : Value 'sm_89' is not defined for option 'gpu-name'\n"
+    root = judged(f"Cuda compilation tools, release 10.2, V10.2.89\n{fatal}").root_cause
+    assert root is not None
+    assert root.subject == "an old ptxas on PATH"
+    later = judged(f"Cuda compilation tools, release 12.2, V12.2.140\n{fatal}").findings
+    assert "an old ptxas on PATH" not in [one.subject for one in later]

@@ -138,3 +138,33 @@ def test_what_asks_jax_is_older_than_jax(line: str, expected: str, word: str) ->
     assert finding.expected == expected
     assert word in finding.remedy.text
     assert "together with jax" in finding.remedy.text
+
+
+def test_spconv_and_cumm_go_by_the_line_in_their_names() -> None:
+    asks = (
+        'Traceback (most recent call last):\n  File "/v/site-packages/spconv/core.py", line 9, in <module>\n'
+        "    from cumm.gemm.algospec.core import TensorOpParams\n"
+        "ImportError: cannot import name 'TensorOpParams' from 'cumm.gemm.algospec.core'\n"
+    )
+    found = said(f"{asks}\nspconv-cu118 2.1.25\n\ncumm-cu118 0.4.11\n")
+    assert found.actual == "0.4.11"
+    assert found.remedy.commands == ("python -m pip install 'spconv-cu118>=2.2.2'",)
+    assert "cumm-cu118<0.3.0" in found.remedy.text
+    unnamed = said(asks)
+    assert not unnamed.remedy.commands
+    assert "spconv-cuXXX>=2.2.2" in unnamed.remedy.text
+
+
+def test_a_name_of_numba_that_is_cut_off_behind_its_import() -> None:
+    found = said(
+        'Traceback (most recent call last):\n  File "/v/site-packages/cudf/utils/spam.py", line 7, in <module>\n'
+        "    from numba import cuda, numpy_support\nImportError: cannot import name 'numpy_support"
+    )
+    assert found.subject == "numba"
+    assert found.expected == "numba<0.50.0"
+
+
+def test_a_later_transformers_is_one_that_this_torch_runs() -> None:
+    line = "ImportError: cannot import name 'EncoderDecoderCache' from 'transformers'\n"
+    assert said(f"{line}\ntorch==2.1.0\ntransformers==4.40.1\n").expected == "transformers>=4.43.0,<4.56"
+    assert said(f"{line}\ntorch==2.6.0\ntransformers==4.40.1\n").expected == "transformers>=4.43.0,<5"

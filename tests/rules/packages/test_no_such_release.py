@@ -77,3 +77,41 @@ def test_a_range_that_ends_before_the_first_that_is_offered() -> None:
     assert "newer than the releases below 3 have wheels for" in one.message
     assert found(_ASKED + "spam<3,>=2.5 (from versions: 2.0, 2.1)") is None
     assert found(_ASKED + "spam>=3.5 (from versions: 3.2.0)") is None
+
+
+@pytest.mark.parametrize(
+    ("asked", "way"),
+    [
+        ("torch==2.6.0+cu121", "cu124"),
+        ("torch==2.6.0+cu128", "torch==2.7.*"),  # no later line of that release
+        ("torch==2.0.1+cu121", "torch==2.1.*"),
+    ],
+)
+def test_a_line_for_which_a_release_was_never_built(asked: str, way: str) -> None:
+    one = found(f"{_ASKED}{asked} (from versions: 2.3.0, 2.4.0, 2.5.1)")
+    assert one is not None
+    assert "no index has it" in one.message
+    assert way in one.remedy.commands[0]
+
+
+def test_an_index_that_does_not_have_the_release() -> None:
+    index = "pip install torch==2.6.0 --index-url https://download.pytorch.org/whl/cu121\n"
+    one = found(f"{index}{_ASKED}torch==2.6.0 (from versions: 2.4.0+cu121, 2.5.1+cu121)\n")
+    assert one is not None
+    assert "none for CUDA 12.1" in one.message
+    told = found("It asks for torch==2.6.0+cu121, pip says No matching distribution found: torch-2.6.0+cpu came.")
+    assert told is not None
+
+
+@pytest.mark.parametrize("asked", ["torch==2.6.0+cu124", "torch==2.6.0.dev1+cu121"])
+def test_a_line_that_a_release_has_is_not_denied(asked: str) -> None:
+    one = found(f"{_ASKED}{asked} (from versions: none)")
+    assert one is None or "no index has it" not in one.message
+
+
+@pytest.mark.parametrize("asked", ["torch~=2.1.0", "torch<2.2,>=2.0"])
+def test_a_range_that_ended_before_this_python(asked: str) -> None:
+    one = found(f"/v/lib/python3.12/site-packages\n{_ASKED}{asked} (from versions: 2.2.0, 2.2.1, 2.3.1)")
+    assert one is not None
+    assert "Python 3.8 to 3.11" in one.message
+    assert one.remedy.commands == ("uv venv --python 3.11 .venv",)

@@ -87,3 +87,21 @@ def test_a_cuda_that_the_release_has_no_build_for() -> None:
 def test_a_plan_of_conda_that_takes_a_build_for_processors() -> None:
     plan = "the environment gets `+ pytorch  1.12.1  cpu_py310h9dbd814_1  pkgs/main/linux-64     Cached`"
     assert "stands before pytorch among the channels" in root("An env from a file gets something else", plan).message
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "Почему скрипт не видит CUDA?",
+        "为什么找不到GPU?",
+        "GPUを認識しない",
+        "El script no reconoce la GPU",
+        "Das Skript erkennt die GPU nicht",
+        "Le GPU n'est pas détecté",
+        "GPU를 인식하지 못해요",
+        "Why does it not detect my GPU?",
+    ],
+)
+def test_who_asks_for_the_gpu_means_one(asked: str) -> None:
+    cut = 'Traceback (most recent call last):\n  File "run.py", line 7, in <module>\n    main()\n'
+    assert root(f"{asked}\n\nUltralytics YOLOv8.2.1 Python-3.10.2 torch-2.3.1+cpu\n{cut}").rule == "torch/cpu-only"

@@ -140,6 +140,8 @@ _EVERYDAY = frozenset(
 """Words that a number may follow that is no release: only three parts make it one."""
 _UNPUBLISHED = frozenset("detectron2 fairseq mmcv-full pytorch3d tinycudann".split())
 """What no index has, or not under this name."""
+_OF_A_LINE = Pattern(r"(?:spconv|cumm)-cu\d{2,3}|cupy-cuda\d{2,3}x?")
+"""Distributions that bear their CUDA line in their name."""
 _STRONG = Pattern(r"version|ver\b|=|版本", re.IGNORECASE)
 
 
@@ -245,7 +247,9 @@ def _name(found: re.Match[str]) -> str | None:
         return _ALIASES[word] if strong else None
     if word in _EVERYDAY and found["version"].count(".") < 2 and not _STRONG.search(found.groupdict().get("link", "=")):
         return None
-    return word if word in PACKAGES or word in _UNPUBLISHED else package_spoken(word) or None
+    if word in PACKAGES or word in _UNPUBLISHED or _OF_A_LINE.fullmatch(word):
+        return word
+    return package_spoken(word) or None
 
 
 def _in_a_path(line: str, found: re.Match[str]) -> bool:
