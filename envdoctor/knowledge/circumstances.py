@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from envdoctor.knowledge import full_memory
+from envdoctor.knowledge import full_disk, full_memory
 from envdoctor.knowledge.circumstance import Circumstance
 from envdoctor.values.pattern import Pattern
 
@@ -283,17 +283,6 @@ BUILT_ANEW = Circumstance(
 )
 """What does not load was compiled here, for what is here."""
 
-ON_A_RUNNER = Circumstance(
-    of=Pattern(r"no space left on device", re.IGNORECASE),
-    said=Pattern(
-        r"\bGitHub[- ]Actions?\b|\bGH Actions?\b|/home/runner/|\bubuntu-latest\b|\bruns-on:|\bhostedtoolcache\b"
-        r"|\bGitHub[- ]hosted\b|##\[error\]|\bGitLab(?: CI|\.com runner)|\bCircleCI\b|\bazure pipelines?\b",
-        re.IGNORECASE,
-    ),
-    unless=Pattern(r"\bself[- ]hosted\b", re.IGNORECASE),
-)
-"""A job of a service that builds and tests, on a machine that the service lends."""
-
 RESTARTED = Circumstance(
     of=Pattern(r"\w"),
     said=Pattern(
@@ -363,12 +352,14 @@ JAX_FOR_CUDA = Circumstance(
     said=Pattern(r"jaxlib\S{0,4} ?\S{0,12}\+cuda\d{0,3}|jax\[cuda\w{0,10}|jax[-_]cuda1[1-3][-_]p(?:lugin|jrt)"),
 )
 """A jax that computes on the GPU, by its own label or its packages."""
+ON_A_RUNNER = full_disk.ON_A_RUNNER
 
 CIRCUMSTANCES = (
     AN_INDEX,
     ZLUDA,
     JAX_FOR_CUDA,
     *full_memory.CIRCUMSTANCES,
+    ON_A_RUNNER,
     IN_A_BUILD,
     FROM_A_FILE,
     FLAT_PAGE,
@@ -380,7 +371,6 @@ CIRCUMSTANCES = (
     ENGINE_IMAGE,
     NVCC_SHOWN,
     OLD_WINDOWS,
-    ON_A_RUNNER,
     HANDED_OVER,
     ANSWERS,
     WITHOUT_GPU,
