@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -248,3 +249,14 @@ def test_the_stack_of_the_doctor_starts_without_torch() -> None:
     code = f"import sys, envdoctor.cli, envdoctor.commands.check; print(sorted(set(sys.modules) & {HEAVY}))"
     outcome = process.run([sys.executable, "-c", code], deadline=30)
     assert outcome.out.strip() == "[]", outcome.err
+
+
+def test_every_dependency_is_imported() -> None:
+    """What is installed with the doctor earns its place; modules are named as their distributions but for these."""
+    modules = {"nvidia-ml-py": "pynvml", "pyyaml": "yaml", "tomli-w": "tomli_w"}
+    table = re.search(r"^dependencies = \[\n(.*?)^\]", (ROOT / "pyproject.toml").read_text("utf-8"), re.M | re.S)
+    assert table is not None
+    asked = re.findall(r'^ +"([\w-]+)', table[1], re.M)
+    imported = {module.partition(".")[0] for path in DOCTOR for module in imports(path)}
+    assert len(asked) > 5
+    assert not [name for name in asked if modules.get(name, name) not in imported]

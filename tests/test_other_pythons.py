@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parent.parent
 FILES = sorted(path for part in ("envdoctor", "trainer") for path in (ROOT / part).rglob("*.py"))
 ABSENT = ("tomli", "tomllib")  # of which 3.10 installs the one and later Pythons bring the other
 PYODIDE = "pyodide@314.0.7"
-PURE = "click markdown_it mdurl packaging pip_api pygments pynvml rich tomli_w yaml".split()
+PURE = "click markdown_it mdurl packaging pygments pynvml rich tomli_w yaml".split()
 REPORT = """torch 2.6.0+cpu
 numpy 2.4.0
 RuntimeError: A module that was compiled using NumPy 1.x cannot be run in NumPy 2.4.0 as it may crash.

@@ -23,7 +23,7 @@ CHECKOUT = ("envdoctor", "trainer", "lockfiles")
 
 # The program of this checkout, by its own name.
 MAIN = f"import sys; sys.path.insert(0, {str(ROOT)!r}); sys.argv[0] = 'envdoctor'; import envdoctor.__main__ as m"
-NEEDED = "click markdown_it mdurl packaging pip_api pygments pynvml rich tomli_w uv yaml".split()
+NEEDED = "click markdown_it mdurl packaging pygments pynvml rich tomli_w uv yaml".split()
 
 # A training of some hundredths of a second, in steps that a loader's worker would only slow down.
 SHORT = """

@@ -8,6 +8,10 @@
     # exclude-newer = "2025-11-12"
     # ///
     torch==2.9.0
+
+The reader is our own: pip-api 0.0.34 takes the blanks out of a marker ("'3.11'andplatform_machine"), so that it refuses
+every one with ``and``, and of two lines for one package under two markers it keeps the last. uv and pip check hashes
+themselves when they install.
 """
 
 from __future__ import annotations
