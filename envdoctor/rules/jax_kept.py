@@ -14,7 +14,7 @@ from envdoctor.values.pattern import Pattern
 
 _PIP = "python -m pip install"
 _REQUIREMENT = Pattern(r"(?P<name>jax|jaxlib)(?P<range>(?:,?[<>=!~]{1,2}[\w.*]{1,20}){0,4})")
-_BOUND = Pattern(r"(?P<sign>[<>=~]=?)(?P<release>\d[\d.]{0,12})")
+_BOUND = Pattern(r"(?<!!)(?P<sign>[<>=~]=?)(?P<release>\d{1,4}(?:\.\d{1,4}){0,3})")
 _FIRST_ON_PYPI = "0.4.26"
 """From here on CUDA's packages for jax are on PyPI, and there are none for CUDA 11
 (https://docs.jax.dev/en/latest/changelog.html)."""
@@ -24,8 +24,9 @@ _THEIR_PAGE = "-f https://storage.googleapis.com/jax-releases/jax_cuda_releases.
 
 
 def keep_jax(command: str, facts: Facts) -> str:
-    """The command as it stands where no jax with CUDA is told of, or none is asked for by its plain name."""
-    if not command.startswith(f"{_PIP} ") or (line := _line(facts)) is None:
+    """The command as it stands where no jax with CUDA is told of, none is asked for by its plain name, or it is for
+    Apple's GPUs."""
+    if not command.startswith(f"{_PIP} ") or "jax-metal" in command or (line := _line(facts)) is None:
         return command
     words = shlex.split(command)[4:]
     asked = {found["name"]: found["range"] for word in words if (found := _REQUIREMENT.fullmatch(word))}

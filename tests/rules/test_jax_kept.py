@@ -23,6 +23,7 @@ EARLIER = "python -m pip install 'jax<0.4.24' 'jaxlib<0.4.24'"
         (NEW, LATER, "'jax[cuda12]>=0.4.11'"),
         (NEW, EARLIER, "'jax[cuda12_pip]<0.4.24' -f "),
         (NEW, "python -m pip install --upgrade jax jaxlib", "--upgrade 'jax[cuda12]'"),
+        (OLD, "python -m pip install 'jax!=0.4.30' 'jaxlib'", "'jax[cuda11_pip]<0.4.26' -f "),
     ],
 )
 def test_cuda_comes_along(report: str, command: str, wanted: str) -> None:
@@ -33,7 +34,12 @@ def test_cuda_comes_along(report: str, command: str, wanted: str) -> None:
 
 @pytest.mark.parametrize(
     ("report", "command"),
-    [(PLAIN, LATER), (NEW, "python -m pip install --upgrade 'jax[cuda12]'"), (NEW, "python -m pip install flax")],
+    [
+        (PLAIN, LATER),
+        (NEW, "python -m pip install --upgrade 'jax[cuda12]'"),
+        (NEW, "python -m pip install flax"),
+        (NEW, "python -m pip install jax-metal 'jax==0.4.34' 'jaxlib==0.4.34'"),
+    ],
 )
 def test_other_commands_stay_as_they_are(report: str, command: str) -> None:
     assert keep_jax(command, read(report)) == command

@@ -18,7 +18,7 @@ def finding_of(facts: Facts) -> Finding | None:
     """Proved by the table of builds, where an installer found nothing or a build for processors came in its place."""
     asked = _asked(facts)
     version = torch_version(facts) or ""
-    if asked is None or not (messages.in_report(facts, _REFUSED) or _told(facts, _REFUSED) or "+cpu" in version):
+    if asked is None or not (_every(facts, _REFUSED) or "+cpu" in version):
         return None
     number, label = asked
     cuda, release = f"{label[:-1]}.{label[-1]}", release_of(number)
@@ -67,10 +67,6 @@ def _every(facts: Facts, pattern: Pattern) -> list[Match[str]]:
     return [found for text in messages.everything(facts) for found in pattern.finditer(text)]
 
 
-def _told(facts: Facts, pattern: Pattern) -> bool:
-    return any(pattern.search(text) for text in messages.everything(facts))
-
-
 def _way(facts: Facts, number: str, cuda: str, lines: tuple[str, ...]) -> tuple[str, str]:
     """The next later line of this release that the same drivers run, else the next release that has the line."""
     packages, major = known(facts.packages), cuda.partition(".")[0]
@@ -80,7 +76,13 @@ def _way(facts: Facts, number: str, cuda: str, lines: tuple[str, ...]) -> tuple[
     if later:
         line = min(later, key=lambda line: versions.release(line) or ())
         instead = f"; or take {with_line}" if other else ""
-        text = f"Ask for CUDA {line}, which drivers of CUDA {major} run as well{instead}. {_MATES}"
+        # Before CUDA 11 a driver ran nothing that was built for a later minor release than its own.
+        runs = (
+            f"which drivers of CUDA {major} run as well"
+            if int(major) >= 11
+            else "where the driver is new enough for it"
+        )
+        text = f"Ask for CUDA {line}, {runs}{instead}. {_MATES}"
         return text, remedies.torch_family(packages, _label(line), f"torch=={number}", anew=False)
     if not other:
         return f"Ask for a line that this release has (CUDA {', '.join(lines)}). {_MATES}", ""

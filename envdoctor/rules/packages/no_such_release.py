@@ -1,4 +1,4 @@
-from envdoctor.knowledge.questions import release_before
+from envdoctor.knowledge.questions import release_before, release_of
 from envdoctor.rules.packages import _never_built, _offered
 from envdoctor.rules.rule import ERROR, Facts, Findings, error_lines, finding, known, remedies, rule, versions
 
@@ -99,10 +99,6 @@ _NOT_HERE = (
 )
 
 
-def _venv(python: str) -> str:
-    return f"uv venv --python {python} .venv"
-
-
 def _all_too_new(facts: Facts, offer: _offered.OnOffer) -> Findings:
     name, first, here = offer.name, offer.releases[0], known(facts.interpreter)
     older = here is None or not versions.below(here.version, "3.12")
@@ -117,14 +113,16 @@ def _all_too_new(facts: Facts, offer: _offered.OnOffer) -> Findings:
         "asks for it, which allows newer ones."
     )
     run = "uv venv --python 3.11 .venv" if older else ""
-    last = release_before(str(offer.asked)) if name == "torch" else None
+    end = str(offer.asked)
+    with_end = release_of(end) if f"<={end}" in offer.wanted else None
+    last = with_end or release_before(end) if name == "torch" else None
     if here and last and versions.below(f"{last.python[1]}.99", here.version):
         oldest, newest = last.python
         text = f"torch {last.name}, the newest of {want}, has wheels for Python {oldest} to {newest}, and this is "
         text += f"Python {here.version}"
         fix = f"Make the environment with Python {newest} ({oldest} to {newest} have wheels of torch {last.name}); or "
         fix += f"take a later release of what asks for {want}, which allows torch {first}."
-        usually, run = "", _venv(newest)
+        usually, run = "", f"uv venv --python {newest} .venv"
     explains = (f"packages/known-errors {name}", *_EXPLAINED)
     yield finding(
         subject=name, actual=seen, expected=want, message=text, usually=usually, fix=fix, run=run, explains=explains

@@ -94,6 +94,15 @@ def test_a_line_for_which_a_release_was_never_built(asked: str, way: str) -> Non
     assert way in one.remedy.commands[0]
 
 
+def test_a_driver_of_cuda_10_does_not_run_its_later_lines() -> None:
+    one = found(f"{_ASKED}torch==1.9.0+cu101 (from versions: 1.9.0, 1.9.0+cu102)")
+    assert one is not None
+    assert "Ask for CUDA 10.2, where the driver is new enough for it" in one.remedy.text
+    later = found(f"{_ASKED}torch==2.6.0+cu121 (from versions: 2.5.1)")
+    assert later is not None
+    assert "which drivers of CUDA 12 run as well" in later.remedy.text
+
+
 def test_an_index_that_does_not_have_the_release() -> None:
     index = "pip install torch==2.6.0 --index-url https://download.pytorch.org/whl/cu121\n"
     one = found(f"{index}{_ASKED}torch==2.6.0 (from versions: 2.4.0+cu121, 2.5.1+cu121)\n")
@@ -109,9 +118,10 @@ def test_a_line_that_a_release_has_is_not_denied(asked: str) -> None:
     assert one is None or "no index has it" not in one.message
 
 
-@pytest.mark.parametrize("asked", ["torch~=2.1.0", "torch<2.2,>=2.0"])
+@pytest.mark.parametrize("asked", ["torch~=2.1.0", "torch<2.2,>=2.0", "torch<=2.1.0,>=2.0"])
 def test_a_range_that_ended_before_this_python(asked: str) -> None:
     one = found(f"/v/lib/python3.12/site-packages\n{_ASKED}{asked} (from versions: 2.2.0, 2.2.1, 2.3.1)")
     assert one is not None
+    assert one.message.startswith("torch 2.1, the newest of")
     assert "Python 3.8 to 3.11" in one.message
     assert one.remedy.commands == ("uv venv --python 3.11 .venv",)
