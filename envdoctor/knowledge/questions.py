@@ -21,7 +21,7 @@ from envdoctor.knowledge.asking import Ask, ask_of, is_package
 from envdoctor.knowledge.cuda_errors import RUN_ERRORS
 from envdoctor.knowledge.cuda_lines import driver_runs, minimum_driver, newest_cuda
 from envdoctor.knowledge.cxx_symbols import has_new_strings
-from envdoctor.knowledge.errors import ERRORS, errors_in
+from envdoctor.knowledge.errors import errors_in
 from envdoctor.knowledge.generations import driver_knows, driver_range, generation
 from envdoctor.knowledge.gpus import capability_of, identify, on_bus
 from envdoctor.knowledge.host import allowed_cpus, mebibytes, whole_cpus
@@ -60,16 +60,9 @@ from envdoctor.knowledge.torch_builds import (
     release_of,
     releases_with,
 )
-from envdoctor.knowledge.variables import CACHES_OFF, COMPILE_OFF, DEBUG, NCCL, PROFILERS
 
 __all__ = [
-    "CACHES_OFF",
-    "COMPILE_OFF",
-    "DEBUG",
-    "ERRORS",
-    "NCCL",
     "PLUMBING",
-    "PROFILERS",
     "RELIABLE",
     "RUN_ERRORS",
     "TRAINING",

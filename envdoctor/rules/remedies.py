@@ -98,10 +98,15 @@ def locked_pins(target: Target, packages: Packages | None, *names: str) -> tuple
 
 def torch_pin(target: Target, *, cuda: bool = False) -> tuple[Pin, ...]:
     """The torch that the stack locks; none where it must be one for CUDA and the stack is not."""
-    if target.choice is None or (cuda and not target.choice.cuda):
+    if cuda and not (target.choice and target.choice.cuda):
         return ()
-    pin = by_name(target.choice.pins).get("torch")
-    return (Pin(name="torch", version=pin.version),) if pin else ()
+    return _pin_of(target, "torch")
+
+
+def _pin_of(target: Target, name: str) -> tuple[Pin, ...]:
+    """What the stack locks of a package, whatever is installed of it."""
+    pin = target.pin(name)
+    return (Pin(name=name, version=pin.version),) if pin else ()
 
 
 def choose(target: Target, repair_: tuple[Pin, ...], text: str, *by_hand: str, instead: tuple[str, ...] = ()) -> Remedy:
@@ -128,8 +133,7 @@ def by_hand(facts: Facts, target: Target, name: str, text: str, *commands: str) 
 
 def anew(target: Target, name: str, text: str, *by_hand: str) -> PinnedRemedy:
     """`envdoctor fix` where the stack locks the package, whatever is installed of it, else the commands by hand."""
-    pin = target.pin(name)
-    pins = (Pin(name=name, version=pin.version),) if pin else ()
+    pins = _pin_of(target, name)
     return PinnedRemedy(remedy=choose(target, pins, text, *by_hand), pins=pins)
 
 

@@ -177,8 +177,7 @@ def _of_both(judge: Judge | Callable[[Facts], Findings]) -> Judge:
 
 def _on_gpu_targets(judge: Judge) -> Judge:
     def judge_for_gpu(facts: Facts, target: Target) -> Findings:
-        if on_cpu(target):
-            raise Skip("the target trains on the CPU")
+        need_gpu(target)
         return judge(facts, target)
 
     return judge_for_gpu

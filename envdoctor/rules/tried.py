@@ -13,9 +13,8 @@ from envdoctor.values.pattern import Pattern
 _SET = Pattern(r"^(?:export|set|setx) (?P<name>[A-Z]\w{3,60})[= ](?P<value>\S{1,80})$")
 _INSTALLS = Pattern(r"\bpip3? install(?P<what>(?: [^\s;|&`,]{1,80}){1,12})")
 _FLAG = Pattern(
-    r"(?i)\bwith (?:that|this|the) (?:flag|option|variable|setting|fallback)\b|\b(?:flag|variable"
-    r"|fallback) (?:is |was )?"
-    r"(?:set|enabled|on)\b",
+    r"(?i)\bwith (?:that|this|the) (?:flag|option|variable|setting|fallback)\b"
+    r"|\b(?:flag|variable|fallback) (?:is |was )?(?:set|enabled|on)\b",
 )
 """Of a variable that the program's own message asked for."""
 _LOOKS = ("NCCL_DEBUG", "CUDA_LAUNCH_BLOCKING", "TORCH_DISTRIBUTED_DEBUG", "TORCH_CPP_LOG_LEVEL")

@@ -54,7 +54,7 @@ def line_of_torch(facts: Facts) -> str | None:
 def is_beside_a_cpu_build(facts: Facts) -> bool:
     torch, version = known(facts.torch), extensions.labelled_torch(facts)
     without = torch is not None and torch.cuda == "" and not torch.hip
-    return bool(version) and (versions.label(version or "") == "cpu" or without)
+    return version is not None and (versions.label(version) == "cpu" or without)
 
 
 def is_on_a_mac(facts: Facts) -> bool:

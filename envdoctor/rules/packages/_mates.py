@@ -8,7 +8,7 @@ _RELEASE_LABEL = Pattern(r"cpu|cu\d+")
 
 def problem(facts: Facts, torch: str, mate: Distribution) -> tuple[str, bool] | None:
     """What is wrong with the pair, and whether it will fail."""
-    want = pairs.torchvision_for(torch) if mate.name == "torchvision" else pairs.torchaudio_for(torch)
+    want = _series(mate.name, torch)
     have = versions.release(mate.version)
     interpreter = known(facts.interpreter)
     demand = demanded_specifier(mate.requires, "torch", interpreter.markers if interpreter else {})
@@ -35,6 +35,11 @@ def problem(facts: Facts, torch: str, mate: Distribution) -> tuple[str, bool] | 
     return text, not major or (mate.name == "torchaudio" and not later_audio)
 
 
+def _series(name: str, torch: str) -> tuple[int, ...] | None:
+    """Major and minor number of the mate's releases that were made for this torch."""
+    return pairs.torchvision_for(torch) if name == "torchvision" else pairs.torchaudio_for(torch)
+
+
 def _labels(version: str) -> tuple[str, ...]:
     label = versions.label(version) or ""
     return (label,) if _RELEASE_LABEL.fullmatch(label) else ()
@@ -54,7 +59,7 @@ def _lines(facts: Facts, torch: str, mate: str) -> tuple[str, str] | None:
 
 def requirement(name: str, torch: str) -> str:
     """The release that was made for this torch."""
-    want = pairs.torchvision_for(torch) if name == "torchvision" else pairs.torchaudio_for(torch)
+    want = _series(name, torch)
     return f"{name}=={want[0]}.{want[1]}.*" if want else name
 
 

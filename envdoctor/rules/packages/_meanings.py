@@ -23,7 +23,7 @@ _OWN_REASONS = frozenset({"ds_opt_adam", "deepspeed_engine_wrapped"})  # which e
 _OWNERS = (
     (
         Pattern(
-            r"(?:Lora|Peft|Prompt|Prefix|PTuning|IA3|Ada|LoKr|LoHa|OFT|BOFT|Vera|Vera|Poly|XLora|MultitaskPrompt)\w*Config$"
+            r"(?:Lora|Peft|Prompt|Prefix|PTuning|IA3|Ada|LoKr|LoHa|OFT|BOFT|Vera|Poly|XLora|MultitaskPrompt)\w*Config$"
         ),
         "peft",
     ),

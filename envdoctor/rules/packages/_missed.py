@@ -32,8 +32,7 @@ _NAMES = {
 # `packages/triton-pair`, `interpreter/unsupported`, rows of errors.toml
 _ELSEWHERE = frozenset(
     "triton python distutils apex comfy llava transformers-modules src util utils model models tools lib core common "
-    "modules "
-    "config configs scripts data options network networks layers train dataset helper helpers".split()
+    "modules config configs scripts data options network networks layers train dataset helper helpers".split()
 )
 _HIDDEN = Pattern(
     r"module '(?:datasets|wandb|tokenizers|deepspeed|accelerate|transformers|whisper|evaluate|torch|numpy|peft|trl)' "

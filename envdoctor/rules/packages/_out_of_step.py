@@ -86,7 +86,7 @@ def behind(missed: Missed) -> str:
     name, caller, line = missed.name, missed.caller, missed.line
     if missed.is_new:
         return f"{name} is older than this part of it"
-    if name in ("jax", "jaxlib") and (caller is None or caller != name):
+    if name in ("jax", "jaxlib"):
         asks = caller or "the library that asks (chex, optax, flax, dm-haiku, distrax, trax)"
         return (
             f"{asks} is older than {name}, which drops names with every minor release, {name} is older than what asks, "

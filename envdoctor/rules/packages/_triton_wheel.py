@@ -6,9 +6,6 @@ from envdoctor.rules.rule import Distribution, Facts, Packages, known, versions
 _NAMES = ("triton", "pytorch-triton", "torchtriton", "triton-windows", "pytorch-triton-rocm", "pytorch-triton-xpu")
 
 
-torch_beside = extensions.labelled_torch
-
-
 def is_for_windows(facts: Facts) -> bool:
     return platform_of(facts).startswith("win")
 
@@ -33,7 +30,7 @@ def _is_a_pythons(packages: Packages | None, version: str) -> bool:
 
 def specifier(facts: Facts) -> str | None:
     """The specifier of triton that this torch asks for: its own wheel's, else the table's; None for any."""
-    packages, torch = known(facts.packages), torch_beside(facts)
+    packages, torch = known(facts.packages), extensions.labelled_torch(facts)
     wheel = packages.find("torch") if packages else None
     if torch is None:
         return None
@@ -62,7 +59,7 @@ def _fits(triton: str, wanted: str) -> bool:
 def is_needed(facts: Facts) -> bool:
     """What its wheel says, where that is known. CUDA wheels of torch 2 for Linux depend on triton; builds for CPUs,
     Windows and macOS do not."""
-    packages, torch = known(facts.packages), torch_beside(facts)
+    packages, torch = known(facts.packages), extensions.labelled_torch(facts)
     if torch is None or packages is None or not packages.complete:
         return False
     wheel = packages.find("torch")

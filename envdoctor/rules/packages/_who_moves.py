@@ -58,7 +58,7 @@ def move_for(facts: Facts, row: names.Name, line: str, version: str | None) -> M
     if row.package in remedies.TORCH_FAMILY and use:
         advice += _ALL_OF_TORCH
     first = "uv venv --python 3.12 .venv" if added and _needs_a_newer_python(facts, row) else ""
-    commands = [_labelled.for_this_line(facts, line) for line in (first, _command(facts, row, use)) if line]
+    commands = [_labelled.for_this_line(facts, one) for one in (first, _command(facts, row, use)) if one]
     advice = _labelled.for_this_line(facts, advice)
     if _labelled.NO_LINE in advice:
         advice += f" {_labelled.NO_LINE[1:]} is the CUDA line in the name of what is installed (pip list)."
@@ -67,7 +67,7 @@ def move_for(facts: Facts, row: names.Name, line: str, version: str | None) -> M
         usually=usually,
         use=_labelled.for_this_line(facts, use),
         advice=advice,
-        commands=tuple(line for line in commands if _labelled.NO_LINE not in line),
+        commands=tuple(one for one in commands if _labelled.NO_LINE not in one),
         packages=(row.package, *([caller.name] if caller else [])),
     )
 

@@ -68,11 +68,15 @@ def _finding(
     severity = None if proven else WARNING
     message = f"{text}: {said[:400]}"
     return finding(
-        subject=subject, actual=_NONE, severity=severity, certain=proven, message=message, usually=why, fix=fix, run=run
+        subject=subject,
+        actual="not found",
+        severity=severity,
+        certain=proven,
+        message=message,
+        usually=why,
+        fix=fix,
+        run=run,
     )
-
-
-_NONE = "not found"
 
 
 def _of_machine(name: str, version: str, said: str) -> Finding:

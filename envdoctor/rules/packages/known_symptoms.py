@@ -154,8 +154,7 @@ def _command(name: str, use: str) -> str:
         return remedies.install(found[1] or found[2])
     if use == _meanings.UNSEEN:
         return remedies.again(name, "--no-deps")
-    if use.endswith(
-        _meanings.SAME_TIME
-    ):  # which of the two is the older one is not known: an upgrade may be what brought it
+    if use.endswith(_meanings.SAME_TIME):
+        # which of the two is the older one is not known: an upgrade may be what brought it
         return f"python -m pip show {name}"
     return remedies.upgrade(name) if "later release" in use and "caller in a later release" not in use else ""

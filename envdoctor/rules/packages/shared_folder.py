@@ -47,16 +47,18 @@ def shared_folder(facts: Facts) -> Findings:
             continue
         listed = " and ".join(f"{name} {present[name]}" for name in found)
         alike = module in _ALIKE and len({present[name] for name in found}) == 1
-        text = (
-            f"Remove all of them, and what is left of the folder {module}, then install the one that is wanted. What "
-        )
-        text += "asks for another of them is installed before it, or without its requirements."
         yield finding(
             subject=module,
             actual=listed,
             severity=NOTE if alike else None,
             message=f"{listed} fill one folder, {module}: the files of the one lie over those of the other.",
-            fix=text,
+            fix=_REMOVE_ALL.format(module),
             run=remedies.uninstall(*found),
             certain=False,
         )
+
+
+_REMOVE_ALL = (
+    "Remove all of them, and what is left of the folder {}, then install the one that is wanted. What asks for another "
+    "of them is installed before it, or without its requirements."
+)

@@ -1,3 +1,4 @@
+from envdoctor.knowledge.questions import extensions
 from envdoctor.rules.packages import _assembler, _triton_line, _triton_wheel
 from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Pattern, Skip, Target, finding, remedies, rule
 
@@ -22,7 +23,7 @@ def triton_pair(facts: Facts, target: Target) -> Findings:
     https://github.com/unslothai/unsloth/blob/main/unsloth/import_fixes.py
     https://github.com/pytorch/pytorch/blob/main/torch/utils/_triton.py
     """
-    torch = _triton_wheel.torch_beside(facts)
+    torch = extensions.labelled_torch(facts)
     said = _triton_line.of_report(facts)
     if torch is None and said is None:
         raise Skip("neither torch nor an error of triton is reported")
