@@ -4,6 +4,7 @@ from envdoctor.knowledge.questions import Numbers, numbers, torch_version, versi
 from envdoctor.rules.finding import Pin, Repair, SetFlag, SetVariable
 from envdoctor.rules.hardware import Capability as Capability
 from envdoctor.rules.rule import Facts, Skip, Target, known, likely_capabilities, remedies, trains_on_gpu
+from envdoctor.rules.torch._cudnn_release import release
 
 FLASH_FIRST = "flash,efficient,math,cudnn"
 
@@ -39,11 +40,8 @@ def cudnn_version(facts: Facts) -> Numbers | None:
     torch, packages = known(facts.torch), known(facts.packages)
     wheels = [packages.version(f"nvidia-cudnn-cu{major}") for major in (13, 12)] if packages else []
     for text in (torch.cudnn if torch else None, *wheels):
-        parts = numbers(text)
-        if len(parts) > 1:
-            return parts[:3]
-        if parts and parts[0] >= 90000:
-            return parts[0] // 10000, parts[0] % 10000 // 100, parts[0] % 100
+        if version := release(text):
+            return version
     return None
 
 

@@ -1,4 +1,5 @@
-from envdoctor.rules.rule import ERROR, Facts, Finding, Findings, Pattern, Remedy, finding, need, remedies, rule
+from envdoctor.rules.finding import ERROR, Finding, Findings, Remedy, finding
+from envdoctor.rules.rule import Facts, Pattern, kind_of, need, remedies, rule
 
 _OPERATOR = Pattern(r"(?P<name>[\w@.+-]{2,60}) is not supported because:")
 _NOT_BUILT = Pattern(r"(?i)wasn'?t buil[dt]")
@@ -86,7 +87,7 @@ def _reasons(listed: str) -> dict[str, str]:
 
 def _refusal(kind: str, why: str, fix: str, *commands: str) -> Finding:
     return finding(
-        kind=kind,  # type: ignore[arg-type]
+        kind=kind_of(kind),
         actual=why,
         message=f"xFormers has no attention kernel for what it was given: {why}.",
         fix=Remedy(text=fix, commands=commands[:1], instead=commands[1:]),

@@ -2,7 +2,12 @@ from envdoctor.knowledge.questions import mebibytes, messages
 from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Pattern, Remedy, Skip, finding, known, rule
 
 _ENOUGH = 1 << 30  # NCCL's and UCX's guides ask for "unlimited"; a GiB holds their buffers
-_SAYS = (Pattern(r"(?i)ibv_reg_mr|ibv_create_qp|ibv_create_cq.*cannot allocate memory"),)
+_SAYS = (
+    Pattern(
+        r"(?i)(?:ibv_reg_mr|ibv_create_qp)(?!.{0,100}(?:bad address|invalid argument))"  # GPUDirect's: no lack of room
+        r"|ibv_create_cq.*cannot allocate memory"
+    ),
+)
 
 
 @rule(WARNING, kind="slow-interconnect", subject="locked memory", expected="unlimited", who="image")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from envdoctor.knowledge.questions import TRAINING
 from envdoctor.locks.comparison import differences
@@ -16,9 +16,6 @@ class LineOfTheLock(NamedTuple):
     here: str
     locked: str
     newer: bool
-
-
-Lines: TypeAlias = list[tuple[int, list[LineOfTheLock]]]
 
 
 def differences_by_line(

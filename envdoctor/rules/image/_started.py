@@ -10,7 +10,7 @@ from envdoctor.knowledge.base_images import base
 from envdoctor.rules.rule import Pattern
 
 _KEPT = Pattern(
-    r"cache|checkpoint|ckpt|output|result|runs\b|logs?\b|model|weights|artifact|wandb|mlruns|huggingface", 2
+    r"(?i)cache|checkpoint|ckpt|output|result|runs\b|logs?\b|model|weights|artifact|wandb|mlruns|huggingface"
 )
 
 

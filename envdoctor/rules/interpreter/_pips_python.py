@@ -7,14 +7,20 @@ from envdoctor.rules.rule import Interpreter, Match, Pattern
 _OFFERED = Pattern(r"\(from versions?: ([^)]*)\)")
 
 
+def offered_releases(line: str) -> list[str] | None:
+    """The releases that pip says it could choose from; None where the line has no such list."""
+    offered = _OFFERED.search(line)
+    return [text.strip() for text in offered[1].split(",")] if offered else None
+
+
 def of_another_python(missing: Match[str], interpreter: Interpreter, title: str) -> Finding | None:
     """Where the torch that is asked for has no wheel for the Python of this pip, and the text names another one, or
     none."""
-    offered, wanted = _OFFERED.search(missing.string), missing["wanted"] or ""
+    offered, wanted = offered_releases(missing.string), missing["wanted"] or ""
     release = release_of(wanted.lstrip("=")) if wanted.startswith("==") else None
     if offered is None or release is None or missing["name"].lower() != "torch":
         return None
-    pips = python_offered([text.strip() for text in offered[1].split(",")])
+    pips = python_offered(offered)
     own, python, last = (versions.release(text) for text in (interpreter.version, pips, release.python[1]))
     if python is None or last is None or (own is not None and own[:2] == python[:2]) or python[:2] <= last[:2]:
         return None

@@ -1,6 +1,6 @@
 from envdoctor.knowledge.questions import circumstances, errors_in, lines_beside, newest_python, release_of, versions
 from envdoctor.rules.finding import ERROR, NOTE, WARNING, Finding, Findings, Remedy, Severity, finding
-from envdoctor.rules.interpreter._pips_python import of_another_python
+from envdoctor.rules.interpreter._pips_python import of_another_python, offered_releases
 from envdoctor.rules.rule import Facts, Interpreter, Match, Pattern, Skip, Target, known, messages, need, rule, shell
 
 _SAYS = (
@@ -190,10 +190,10 @@ def _judges(said: str, own: Interpreter | None) -> bool:
 def _nothing_built(missing: Match[str]) -> bool:
     """pip names the releases that it could take. Of torch these are all that have a wheel for this Python: none, only
     the empty shell 0.1.2, or only later ones than the one that was asked for."""
-    offered = Pattern(r"\(from versions?: ([^)]*)\)").search(missing.string)
+    offered = offered_releases(missing.string)
     if offered is None or missing["name"].lower() not in _WHEELS_ONLY or _OFFLINE.search(missing.string):
         return False
-    releases = [release for text in offered[1].split(",") if (release := versions.release(text.strip()))]
+    releases = [release for text in offered if (release := versions.release(text))]
     real = [release for release in releases if release > (0, 1, 2)]
     wanted = versions.release((missing["wanted"] or "").lstrip("=~<>!"))
     return not real or (wanted is not None and missing["wanted"].startswith("==") and wanted < min(real))

@@ -3,8 +3,8 @@ from envdoctor.rules.network import _joined
 from envdoctor.rules.rule import ERROR, Facts, Finding, Findings, Pattern, Remedy, Skip, finding, rule
 
 _SAYS = Pattern(
-    r"(?i)Duplicate GPU detected|invalid device ordinal|local[_ ]rank.{0,40}(?:exceeds|more than"
-    r"|>=).{0,20}(?:GPU|device)"
+    r"(?i)Duplicate GPU detected|invalid device ordinal"
+    r"|local[_ ]rank.{0,40}(?:exceeds|more than|>=).{0,20}(?:GPU|device)"
     r"|(?:num_processes|nproc_per_node).{0,40}(?:exceeds|more than|greater than).{0,40}GPU",
 )
 _AT_START = Pattern(r"(?i)cudaGetDeviceCount|CUDA initialization|Error 101")

@@ -2,8 +2,8 @@ from envdoctor.rules.rule import ERROR, Facts, Findings, Pattern, SetFlag, Targe
 
 _FLAG = "float32-matmul-precision"
 _SAYS = Pattern(
-    r"(?i)(?:mix(?:ed|ture|ing)?|both)\b.{0,60}(?:legacy|old)\b.{0,40}\bTF32|(?:legacy"
-    r"|old) and (?:the )?new .{0,30}TF32"
+    r"(?i)(?:mix(?:ed|ture|ing)?|both)\b.{0,60}(?:legacy|old)\b.{0,40}\bTF32"
+    r"|(?:legacy|old) and (?:the )?new .{0,30}TF32"
     r"|mix of the legacy and new APIs|(?:have|has) different TF32 flags|checking whether allow_tf32\w* is enabled"
     r"|TF32.{0,60}(?:legacy|old) and new|mixed .{0,20}TF32",
 )

@@ -44,9 +44,9 @@ def _settings(script: Script) -> Iterator[tuple[int, str, str]]:
 
 def _python(script: Script) -> Iterator[tuple[int, str, str]]:
     tree = parse(script)
-    for node in tree.nodes if tree else ():
-        if tree is None:
-            return
+    if tree is None:
+        return
+    for node in tree.nodes:
         for to, value in assignments(node):
             if isinstance(to, ast.Subscript) and tree.dotted(to.value) == "os.environ":
                 yield from _pair(node, to.slice, value)

@@ -59,9 +59,9 @@ class ImageWithoutCudnn(NamedTuple):
 
 def image_without_cudnn(facts: Facts, major: str) -> ImageWithoutCudnn | None:
     without = circumstances.IMAGE_WITHOUT_CUDNN
-    if not without.stands(facts) or torch_version(facts) is not None:
+    image = without.found(facts) if without.stands(facts) else None
+    if image is None or torch_version(facts) is not None:
         return None  # torch's wheels bring a cuDNN of their own
-    image = next(found for text in messages.everything(facts) if (found := without.said.search(text)))
     cuda, system = image["cuda"], image["rest"].partition("-")[2] or "ubuntu22.04"
     part = {"8": "cudnn8", "9": "cudnn"}.get(major, "cudnn8" if cuda.startswith("11.") else "cudnn")
     if part == "cudnn8" and versions.at_least(cuda, "12.3"):

@@ -49,9 +49,8 @@ def driver_too_old(facts: Facts, target: Target) -> Findings:
         yield _without_nvidia(said[0])
         return
     in_passing = said is not None and _old_driver.is_said_in_passing(facts, said.string)
-    guessed = (
-        said is None and driver is None and questions.line_is_guessed(facts)
-    )  # "CUDA 10.1" may be the toolkit's as well
+    # "CUDA 10.1" may be the toolkit's as well
+    guessed = said is None and driver is None and questions.line_is_guessed(facts)
     old = _old_driver.old_driver(facts, target, said, cuda or None)
     yield finding(
         title=old.title,

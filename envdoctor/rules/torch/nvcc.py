@@ -31,9 +31,8 @@ def nvcc(facts: Facts) -> Findings:
     Source: https://github.com/pytorch/pytorch/blob/main/torch/utils/cpp_extension.py
     https://github.com/deepspeedai/DeepSpeed/blob/master/op_builder/builder.py
     """
-    said = messages.anywhere(facts, _SAYS, _DEEPSPEED) or messages.anywhere(
-        facts, _UNNUMBERED
-    )  # a frame names the exception before it
+    # a frame names the exception before it
+    said = messages.anywhere(facts, _SAYS, _DEEPSPEED) or messages.anywhere(facts, _UNNUMBERED)
     host = known(facts.host)
     numbered = said.groupdict() if said else {}
     toolkit = numbered.get("nvcc") or (host.nvcc if host else None)

@@ -19,6 +19,11 @@ def test_the_line_of_a_report() -> None:
     assert finding.severity is Severity.ERROR
 
 
+def test_a_bad_address_is_no_lack_of_locked_memory() -> None:
+    line = "NCCL WARN Call to ibv_reg_mr_iova2 failed with error Bad address"
+    assert skipped(locked_memory, Facts(messages=(line,)))
+
+
 @pytest.mark.parametrize(
     ("limit", "network"),
     [(-1, IB), (8 << 30, IB), (64 << 10, Network()), (64 << 10, Network(interfaces=("eth0 10000",)))],
