@@ -57,8 +57,8 @@ class Tree:
     def settings(self, name: str) -> Iterator[tuple[ast.AST, object]]:
         """Where a keyword or a dict's key of this name is given a literal, and that literal."""
         for node in self.nodes:
-            if isinstance(node, ast.Call):
-                yield node, keyword_literal(node, name)
+            if isinstance(node, ast.Call) and (given := keyword(node, name)) is not None:
+                yield node, constant(given)
             for key, value in dict_items(node):
                 if constant(key) == name:
                     yield value, constant(value)

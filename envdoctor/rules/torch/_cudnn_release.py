@@ -49,12 +49,13 @@ def _with_dots(number: str) -> str:
 
 
 class ImageWithoutCudnn(NamedTuple):
-    """The image that a text names, which is one of CUDA alone; one with cuDNN, and the wheel that brings it."""
+    """The image that a text names, which is one of CUDA alone; one with cuDNN, the wheel that brings it, and which
+    CTranslate2 goes with it."""
 
     name: str
     with_cudnn: str
     wheel: str
-    suits: str
+    ctranslate2: str
 
 
 def image_without_cudnn(facts: Facts, major: str) -> ImageWithoutCudnn | None:

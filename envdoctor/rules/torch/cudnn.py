@@ -201,7 +201,7 @@ def _take_with_cudnn(image: _cudnn_release.ImageWithoutCudnn) -> Remedy:
     return Remedy(
         text=f"Take the image with cuDNN ({image.with_cudnn}, or -devel-: those up to CUDA 12.2 hold cuDNN 8, from "
         f"12.4 on cuDNN 9), or install it in the image ({image.wheel} with its folder lib on LD_LIBRARY_PATH, or the "
-        f"system's package). CTranslate2 (faster-whisper) {image.suits}",
+        f"system's package). CTranslate2 (faster-whisper) {image.ctranslate2}",
         commands=("ldconfig -p | grep -E 'cudnn|cublas'",),
     )
 
