@@ -245,7 +245,7 @@ NVCC_SHOWN = Circumstance(
         r"|\bPATH=['\"]?(?P<path>/[\w./-]{0,60}cuda[\w./-]{0,20}?)/bin(?=[:'\"]|$)"
     ),
 )
-"""Where which nvcc found one."""
+"""Where `which nvcc`, or PATH, has the toolkit's folder."""
 
 OLD_WINDOWS = Circumstance(
     of=Pattern(

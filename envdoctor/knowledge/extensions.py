@@ -227,12 +227,13 @@ def named_in(text: str) -> list[str]:
     """
     inside = [found["inside"] for found in _INSTALLED.finditer(text)]
     lower = _OF_OTHERS.sub("", (" ".join(inside) or text).lower())
-    return [name for word, name in MODULES.items() if re.search(rf"(?<![a-z0-9]){re.escape(word)}", lower)]
+    return [name for word, name in MODULES.items() if re.search(rf"(?<![a-z0-9])(?:lib)?{re.escape(word)}", lower)]
 
 
 _INSTALLED = Pattern(r"(?:site|dist)-packages[/\\](?P<inside>[^\s:'\"]{1,200}\.(?:so|pyd|dll))\b")
-_OF_OTHERS = Pattern(r"selective_scan_(?:cuda_)?(?:core|oflex|ndstate|n|vim|rot)\w*")
-"""VMamba's kernels and their kin, which no distribution on the index holds; mamba-ssm's is selective_scan_cuda."""
+_OF_OTHERS = Pattern(r"selective_scan_(?:cuda_)?(?:core|oflex|ndstate|n|vim|rot)\w*|libmamba\w*")
+"""VMamba's kernels and their kin, which no distribution on the index holds (mamba-ssm's is selective_scan_cuda), and
+conda's solver."""
 
 
 def extension_named(text: str, candidates: Iterable[str] = ()) -> str | None:

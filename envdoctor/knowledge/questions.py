@@ -58,7 +58,7 @@ from envdoctor.knowledge.torch_builds import (
     python_offered,
     release_before,
     release_of,
-    releases_with,
+    release_with,
 )
 
 __all__ = [
@@ -131,7 +131,7 @@ __all__ = [
     "read_misfit",
     "release_before",
     "release_of",
-    "releases_with",
+    "release_with",
     "requirements",
     "symptoms",
     "toolkits",

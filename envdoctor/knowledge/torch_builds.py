@@ -126,7 +126,7 @@ def lines_beside(cuda: str) -> tuple[str, str] | None:
     return lines[newer - 1], lines[newer]
 
 
-def releases_with(cuda: str, *, beside: str) -> str:
+def release_with(cuda: str, *, beside: str) -> str:
     """The release next to this one that was built for the line, the older of two; "" where none was."""
     with_it = [release.name for release in releases() if cuda in release.lines]
     older = [name for name in with_it if numbers(name) < numbers(beside)]

@@ -36,9 +36,15 @@ _BEFORE = Pattern(r"[A-Z][A-Z\d_]{2,40}=|(?:[$%]|sudo|nohup|srun|exec)$")
 _STARTERS = Pattern(r"(?:python[\d.]{0,5}|torchrun|deepspeed|accelerate|bash|sh|llamafactory-cli|swift)$")
 
 
+_TELLS = frozenset("is does hang hangs stuck freezes crashes fails with when the".split())
+"""Words of a sentence, which no command has among its parts."""
+
+
 def is_command(line: str) -> bool:
     """Is it a shell's: a command that ends with an option, or one option of a command that goes over several lines?"""
     parts = line.split()
+    if not _TELLS.isdisjoint(parts):
+        return False
     if parts and _OPTION.match(line.strip()):
         return parts[-1] == "\\" or (parts[0].startswith("--") and len(parts) <= 3)
     parts = parts[:-1] if parts and parts[-1] == "\\" else parts

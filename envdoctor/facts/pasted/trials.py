@@ -303,5 +303,10 @@ def _is_replaced(clause: str, found: re.Match[str]) -> bool:
     return _INSTEAD_OF.search(before) is not None or _WAS_THERE.match(after) is not None
 
 
-_INSTEAD_OF = re.compile(r"(?i)\b(?:instead of|in place of|rather than|replac\w{1,3}|from|where)\W{1,3}$")
-_WAS_THERE = re.compile(r"(?i)\W{1,3}(?:was|were|had been|stood|(?:in)?to|by|with|->|=>|→)\b(?=\W{1,3}[\w\"'`])")
+_INSTEAD_OF = re.compile(
+    r"(?i)\b(?:instead of|in place of|rather than|(?:replac|exchang|swapp)\w{1,3}|from|where)\W{1,3}$"
+)
+_WAS_THERE = re.compile(
+    r"(?i)\W{1,3}(?:(?:was|were|had been) (?:there|before|replaced|exchanged|swapped)\b|stood\b"
+    r"|(?:in)?to\b(?=\W{1,3}(?!no\b)[\w\"'`])|(?:->|=>|→)\s?(?=[\w\"'`]))"
+)

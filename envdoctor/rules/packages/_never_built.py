@@ -1,6 +1,6 @@
 """A release of torch that is asked for with a CUDA line for which it was never built."""
 
-from envdoctor.knowledge.questions import circumstances, lines_beside, release_of, releases_with, torch_version
+from envdoctor.knowledge.questions import circumstances, lines_beside, release_of, release_with, torch_version
 from envdoctor.rules.rule import Facts, Finding, Match, Pattern, finding, known, messages, remedies, versions
 
 _LABELLED = Pattern(r"(?<![\w-])torch ?={2,3} ?v?(?P<version>\d\.\d{1,2}(?:\.\d)?)\+cu(?P<line>\d{2,3})(?![\w.])")
@@ -71,7 +71,7 @@ def _way(facts: Facts, number: str, cuda: str, lines: tuple[str, ...]) -> tuple[
     """The next later line of this release that the same drivers run, else the next release that has the line."""
     packages, major = known(facts.packages), cuda.partition(".")[0]
     later = [line for line in lines if line.partition(".")[0] == major and versions.below(cuda, line)]
-    other = releases_with(cuda, beside=number)
+    other = release_with(cuda, beside=number)
     with_line = f"torch {other}, which has builds for CUDA {cuda}" if other else ""
     if later:
         line = min(later, key=lambda line: versions.release(line) or ())

@@ -33,6 +33,8 @@ ERROR = "\nRuntimeError: something failed"
         ("print(safetensors.__version__)  # 0.4.3", "safetensors", "0.4.3"),
         ("我把 langchain 换成 0.0.22 之后可以安装, 但是又报错:", "langchain", "0.0.22"),
         ("I downgraded trl from 0.12.1 to 0.9.6, but now it stops here", "trl", "0.9.6"),
+        ("I downgraded trl to 0.9.6 and now it runs out of memory", "trl", "0.9.6"),
+        ("My versions are below: trl 0.9.6", "trl", "0.9.6"),
     ],
 )
 def test_a_release_that_is_stated(text: str, name: str, version: str) -> None:
@@ -45,6 +47,7 @@ def test_a_release_that_is_stated(text: str, name: str, version: str) -> None:
         "please upgrade to transformers 4.50.1",
         "我是不是应该把 transformers 换成 4.40.0，还是别的",
         "I downgraded transformers to 4.40.0 and it works",
+        "I downgraded transformers to 4.40.0 and now everything runs without problems",
         "这个项目只认 transformers 4.40.0 以下",
         "transformers 4.40.0 之前的版本才有",
         "transformers 4.40.0 or lower",

@@ -42,11 +42,18 @@ def test_what_helps(text: str, name: str) -> None:
         ("I wrote fp16 where bf16 stood, it made no difference.", "bf16"),
         ("Using gloo instead of nccl and fp16 in place of bf16 does not work.", "bf16"),
         ("Going from bf16 to fp32, still nan.", "bf16"),
+        ("Changed bf16 -> fp32 and it is still nan.", "bf16"),
+        ("bf16 was replaced by fp32, still nan.", "bf16"),
     ],
 )
 def test_what_gave_way_was_not_tried(text: str, name: str) -> None:
     assert name not in outcomes(text, IN_VAIN)
     assert name not in outcomes(text, HELPS)
+
+
+def test_what_was_put_to_use_was_tried() -> None:
+    assert "bf16" in outcomes("bf16 was no help.", IN_VAIN)
+    assert "gradient clipping" in outcomes("Gradient clipping was added, it still is nan.", IN_VAIN)
 
 
 @pytest.mark.parametrize(

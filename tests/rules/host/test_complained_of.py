@@ -373,3 +373,8 @@ def test_who_sees_no_error_does_not_miss_a_gpu(words: str) -> None:
     assert "complaint of a GPU that is not seen" not in report.remarks
     seen = read("# No GPU in our Kubernetes pods\nThe pod does not see the GPU.")
     assert "complaint of a GPU that is not seen" in seen.remarks
+
+
+def test_a_sentence_that_begins_like_a_command_is_a_complaint() -> None:
+    assert told("deepspeed hangs with --zero 3")
+    assert not told("python train.py --stuck-timeout 3")

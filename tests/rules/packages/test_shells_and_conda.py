@@ -17,6 +17,16 @@ def test_which_shell_does_not_know_conda() -> None:
     assert "never run" in root(ACTIVATE).message
 
 
+SHELLS = ("Currently supported shells are:", "  - bash", "  - fish", "  - xonsh", "  - zsh", "  - powershell")
+PROPERLY = "CommandNotFoundError: Your shell has not been properly configured to use 'conda activate'."
+
+
+def test_conda_s_list_of_shells_names_none_that_runs() -> None:
+    assert "never run" in root(PROPERLY, "To initialize your shell, run", "", *SHELLS).message
+    assert "execution policy" in root("PS C:\\Users\\me> conda activate work", PROPERLY, *SHELLS).message
+    assert "never run" in root("Neither PowerShell nor my zsh knows it.", PROPERLY, *SHELLS).message
+
+
 def test_a_policy_that_is_printed_comes_before_conda() -> None:
     refused = "profile.ps1 cannot be loaded because running scripts is disabled on this system."
     found = root(refused, ACTIVATE)

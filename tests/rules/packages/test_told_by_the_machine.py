@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.rules.told import root, whole
+from tests.rules.told import errors, root, whole
 
 BNB = "/opt/env/lib/python3.10/site-packages/bitsandbytes/"
 NO_GPU_PART = (
@@ -135,3 +135,21 @@ def test_onnxruntime_without_its_cuda_part() -> None:
     found = root("I ran pip install onnxruntime.", line)
     assert "for the processor alone" in found.message
     assert "python -m pip uninstall -y onnxruntime onnxruntime-gpu" in found.remedy.commands
+
+
+def test_variables_of_a_cluster_are_no_error() -> None:
+    assert not errors(
+        "PyTorch version: 2.5.1", "KUBERNETES_PORT=tcp://10.96.0.1:443", "REDIS_PORT=tcp://10.96.0.9:6379"
+    )
+
+
+def test_a_processor_of_amd_is_no_card() -> None:
+    missing = "OSError: CUDA_HOME environment variable is not set"
+    for machine in ("Dell server, AMD Opteron 6272, 2x Quadro P4000", "AMD host with eight A100"):
+        assert "the card that the text names" not in root(missing, machine).message
+    assert "the card that the text names" in root(missing, "my card is an AMD RX 7900 XTX").message
+
+
+def test_a_core_s_number_is_no_old_processor() -> None:
+    found = root("rank 3 is bound to core 2, atom coordinates follow", "Illegal instruction (core dumped)")
+    assert "the processor that the text names" not in found.message

@@ -50,8 +50,9 @@ _GPU = Pattern(
 _AMD = Pattern(
     r"\b(?:on|have|has|got|own|with|using|use|my|an?|is|for) (?:an? |my )?AMD\b"
     r"(?! ?64| (?:Ryzen|EPYC|CPU|processor|Threadripper))[\w ]{0,24}"
-    r"|\b(?:AMD )?Radeon\b[\w ]{0,20}|\bAMD (?!64|Ryzen|EPYC|CPU|processor|Threadripper)(?:\w{1,12} ){0,3}"
-    r"(?:GPU|graphics|cards?)\b|\b(?:AMD )?RX ?[4-9]\d{3}(?: ?XTX?)?\b|\bAMD \d{4}(?: ?XTX?)\b",
+    r"|\b(?:AMD )?Radeon\b[\w ]{0,20}|\bAMD (?!64|Ryzen|EPYC|CPU|processor|Threadripper|Opteron|Athlon)"
+    r"(?:(?!(?:with|and|or|has|plus|host|server|NVIDIA)\b)\w{1,12} ){0,3}(?:GPUs?|graphics|cards?)\b"
+    r"|\b(?:AMD )?RX ?[5-9]\d{3}(?: ?XTX?)?\b|\bAMD \d{4}(?: ?XTX?)\b",
     re.IGNORECASE,
 )
 """An AMD card that somebody tells of; processors are AMD's as well."""

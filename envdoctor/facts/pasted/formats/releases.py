@@ -40,7 +40,8 @@ _OTHER = Pattern(
     r"|built (?:for|with|against)|compiled|compatible|\btrained (?:with|on|by|using)"
     r"|(?<!to )(?<!not )(?<!n't )work(?:s|ed|ing)?\b.{0,12}(?:with|on|in)"
     r"|instead|than|previous|fixed|regress|\btr(?:y|ied|ying)\b|unlike|\brather\b|should|must|want|recommend|latest"
-    r"|minimum|maximum|at (?:least|most)|\bbelow\b|\babove\b|\bup to\b|\blower\b|\bhigher\b"
+    r"|minimum|maximum|at (?:least|most)|(?:\bbelow|\babove) (?=[\w-]{0,30}(?: version)? ?$)|\bup to\b"
+    r"|\blower\b|\bhigher\b"
     r"|[<>]=?|~=|!=|\?|deprecat|\bremov|\bdropped|\bintroduced|\bas of\b|release notes?"
     r"|\brever|\broll(?:ed|ing)? ?back"
     r"|\bgo(?:ing)? back|\bwent back|\bback to|\bswitch|\bchang|\bmov(?:e|ed|ing) to"
@@ -105,7 +106,8 @@ _IN_VAIN = Pattern(
     re.IGNORECASE,
 )
 _HELPED = Pattern(
-    r"^\W{0,4}.{0,24}?(?:\bwork(?:s|ed)\b|\bfixed\b|\bsolved\b|\bhelped\b|\bit runs\b|\bgone\b"
+    r"^\W{0,4}.{0,24}?(?:\bwork(?:s|ed)\b|\bfixed\b|\bsolved\b|\bhelped\b|\bit runs\b(?! (?:out|into)\b)"
+    r"|\bruns? (?:fine|well|ok|through|without)\b|\bgone\b"
     r"|好了|解决|正常|可以了|就可以)",
     re.IGNORECASE,
 )
