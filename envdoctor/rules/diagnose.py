@@ -184,7 +184,10 @@ def _is_quoted(finding: Finding, facts: Facts) -> bool:
     if facts.origin.kind != "pasted":
         return False
     lines = (text[:_TELLING].rstrip(". ") for text in facts.messages)
-    return any(len(text) >= 8 and (text in finding.message or text in finding.actual) for text in lines)
+    if any(len(text) >= 8 and (text in finding.message or text in finding.actual) for text in lines):
+        return True
+    parts = (finding.actual, *(found[1] for found in _QUOTE.finditer(finding.message)))
+    return any(len(part) >= 8 and part.rstrip(". ") in text for part in parts for text in facts.messages)
 
 
 _TELLING = 60

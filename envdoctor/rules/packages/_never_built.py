@@ -16,7 +16,7 @@ _REFUSED = Pattern(
 
 def finding_of(facts: Facts) -> Finding | None:
     """Proved by the table of builds, where an installer found nothing or a build for processors came in its place."""
-    asked = _asked(facts)
+    asked = _request(facts)
     version = torch_version(facts) or ""
     if asked is None or not (_every(facts, _REFUSED) or "+cpu" in version):
         return None
@@ -50,7 +50,7 @@ _EXPLAINED = (
 )
 
 
-def _asked(facts: Facts) -> tuple[str, str] | None:
+def _request(facts: Facts) -> tuple[str, str] | None:
     """The release and the digits of the line's label, where no other release and line are asked for too."""
     labelled = {(found["version"], found["line"]) for found in _every(facts, _LABELLED)}
     if labelled:

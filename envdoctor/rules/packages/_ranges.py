@@ -104,7 +104,7 @@ def _end(facts: Facts, package: str, release: str) -> str:
     return f"<{first}" if first else ""
 
 
-def gone(row: names.Name, what: str, version: str | None, asking: str) -> tuple[str, str]:
+def removal(row: names.Name, what: str, version: str | None, asking: str) -> tuple[str, str]:
     """What is proved of a name that later releases have no more, and what is so in most cases: of a release that nobody
     named no more is proved than that it lacks the name."""
     if row.since and (version is None or versions.below(version, row.since)):

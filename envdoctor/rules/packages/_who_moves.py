@@ -47,7 +47,7 @@ def move_for(facts: Facts, row: names.Name, line: str, version: str | None) -> M
     added = row.direction == "added"
     use, advice = _to_later(facts, row, asking) if added else _to_earlier(facts, row, asking, line)
     later = f"{row.package} has {whole(row)} from {row.release} on, and {text} needs it"
-    meaning, usually = (later, "") if added else _ranges.gone(row, whole(row), version, text)
+    meaning, usually = (later, "") if added else _ranges.removal(row, whole(row), version, text)
     if added and "has no attribute" in line and names.is_module(f"{row.module}.{row.name}"):
         advice += f" It is a module of its own: write import {row.module}.{row.name} as well."
     if not added and (python := _ranges.too_new_a_python(facts, row)):

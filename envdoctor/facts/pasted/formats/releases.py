@@ -198,7 +198,7 @@ def _claim(name: str, version: str, draft: Draft) -> None:
 
 def mentions(line: str) -> Iterator[Mention]:
     """The releases that a line names."""
-    yield from _changed(line)
+    yield from _change_told(line)
     for found in (*_NAMED.finditer(line), *_OF.finditer(line)):
         name = _name(found)
         if name is None or not re.search("[1-9]", found["version"]) or _in_a_path(line, found):
@@ -224,7 +224,7 @@ def mentions(line: str) -> Iterator[Mention]:
         yield Mention(name=name, version=version, runs=not other, by_installation=told)
 
 
-def _changed(line: str) -> Iterator[Mention]:
+def _change_told(line: str) -> Iterator[Mention]:
     """The release that a person put in the place of another one, and with which the trouble goes on."""
     for found in _CHANGED.finditer(line):
         name = _name(found) or _library(found["name"] or found["named"])
