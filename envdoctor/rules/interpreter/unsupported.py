@@ -294,8 +294,13 @@ _PINNED = (
 )
 
 
+_MARK = Pattern(r" \[raised in [\w.]+\]")
+"""Our own word for the frame that a line stands below: of a build that is pip's, which has no part in it."""
+
+
 def _sentence(interpreter: Interpreter, text: str) -> str:
     """Of a Python that nobody named no more is said than the text proves."""
+    text = _MARK.sub("", text).rstrip(".")
     if interpreter.version != _UNNAMED:
         return f"Python {interpreter.version}: {text}."
     if text.startswith("no wheel"):

@@ -180,10 +180,9 @@ def _known_side(facts: Facts, target: Target, missed: _missed.Missed, row: names
 def _unknown_side(facts: Facts, target: Target, missed: _missed.Missed) -> Findings:
     """Whatever is more specific explains it."""
     name, listed = missed.name, f" ({missed.name} {missed.version} is listed)" if missed.version else ""
-    asks = _callers.asker_of(missed.caller, missed.line) or "its caller"
     actual = missed.release
     expected = f"a {name} that has {missed.what}"
-    message = f"What is imported as {name} has no {missed.what}, which {asks} expects{listed}: {missed.said}."
+    message = f"{missed.module} has no {missed.what} here, where it is asked for{listed}: {missed.said}."
     usually = _out_of_step.behind(missed)
     fix = remedies.from_lock(facts, target, name, *_out_of_step.way_out(facts, missed))
     yield finding(

@@ -66,7 +66,7 @@ def test_a_name_asked_of_the_wrong_package_is_an_import_to_change() -> None:
 
 def test_an_unknown_module_may_be_hidden_by_a_folder() -> None:
     (one,) = findings(import_mismatch, Facts(messages=("AttributeError: module 'trlx' has no attribute 'train'",)))
-    assert one.message.startswith("What is imported as trlx has no train")
+    assert one.message.startswith("trlx has no train here")
     assert "__file__" in one.remedy.text
 
 
@@ -129,7 +129,7 @@ def test_a_release_that_is_named_tells_the_side() -> None:
     [
         ("AttributeError: module 'jax' has no attribute '_src'", "jax<0.3.18", "chex>=0.1.5"),
         ("ImportError: cannot import name 'linear_util' from 'jax' (/v/jax/__init__.py)", "jax<0.4.24", "flax"),
-        ("AttributeError: module 'jax.core' has no attribute 'Shape'", "jax<0.4.36", "flax"),
+        ("AttributeError: module 'jax.core' has no attribute 'Shape'", "jax<0.4.29", "flax"),
         ("AttributeError: module 'jax.interpreters.pxla' has no attribute 'Wonder'", "a jax that has Wonder", "flax"),
     ],
 )
