@@ -10,6 +10,7 @@ import functools
 import re
 from collections.abc import Iterator, Mapping
 
+from envdoctor.knowledge.messages import own_words
 from envdoctor.knowledge.names import distribution_of, library_of
 from envdoctor.knowledge.requirements import normal
 from envdoctor.knowledge.table import bundled_table
@@ -46,7 +47,6 @@ _GOES_ON = Pattern(
     r"|start|import|call|load|train|updat|upgrad)"
 )
 """Where that sentence goes on after the program's words, and its own "install" asks for nothing."""
-_RAISED = Pattern(r" \[raised in [\w.-]{1,60}\]$")
 
 _NAME = r"""[`'"*]{0,2}(?P<name>[A-Za-z][\w-]{0,40}(?:\.[A-Za-z]\w{0,40})?)(?:\[[\w,-]{1,60}\])?[`'"*]{0,2}"""
 _OF = (
@@ -121,7 +121,7 @@ def ask_of(line: str) -> Ask | None:
         return None
     if _NO_ASKING.search(said["text"]):
         return None
-    text = _join_names(_RAISED.sub("", _OTHER_SENTENCE.split(_programs(line, said))[0]))
+    text = _join_names(own_words(_OTHER_SENTENCE.split(_programs(line, said))[0]))
     if _ASKS.search(text) is None:
         return None
     for pattern in _OTHER_RELEASE:

@@ -12,6 +12,14 @@ from envdoctor.knowledge.table import Rows, bundled_table
 from envdoctor.values.frozen import frozen
 from envdoctor.values.pattern import Pattern
 
+_AT_START = Pattern(r"(?i)cudaGetDeviceCount|CUDA initialization|Error 101")
+
+
+def is_of_the_start(line: str) -> bool:
+    """Is an invalid ordinal met while CUDA starts? That is the driver's or the device list's; in a run it is the
+    launcher's."""
+    return _AT_START.search(line) is not None
+
 
 @frozen
 class CudaError:

@@ -11,7 +11,7 @@ from envdoctor.facts.need import known
 from envdoctor.knowledge import versions
 from envdoctor.knowledge.pairs import torch_of_torchao, torch_of_xformers
 from envdoctor.knowledge.requirements import demanded_specifier
-from envdoctor.knowledge.torch_builds import line_of
+from envdoctor.knowledge.torch_builds import is_label, line_of
 from envdoctor.values.once import once
 from envdoctor.values.pattern import Pattern
 
@@ -88,8 +88,8 @@ def labelled_torch(facts: Facts) -> str | None:
 @once
 def build_of_torch(facts: Facts) -> ExtensionBuild | None:
     """The installed torch in the same terms; None when its version is not known."""
-    torch, packages, interpreter = known(facts.torch), known(facts.packages), known(facts.interpreter)
-    version = (torch.version if torch else None) or (packages.version("torch") if packages else None)
+    torch, interpreter = known(facts.torch), known(facts.interpreter)
+    version = labelled_torch(facts)
     release = versions.release(version or "")
     if version is None or release is None:
         return None
@@ -120,7 +120,7 @@ def _abi_of_wheel(version: str, release: tuple[int, int, int]) -> bool | None:
     """Linux wheels have the new ABI from 2.7 on, and in 2.6 for CUDA 12.6 (release notes of 2.6); other builds:
     unknown."""
     label = versions.label(version)
-    if label is None or not re.fullmatch(r"cpu|cu\d+", label) or release < (2, 0, 0):
+    if label is None or not is_label(label) or release < (2, 0, 0):
         return None
     return release >= (2, 7, 0) or (release[:2] == (2, 6) and label == "cu126")
 
@@ -227,7 +227,11 @@ def named_in(text: str) -> list[str]:
     """
     inside = [found["inside"] for found in _INSTALLED.finditer(text)]
     lower = _OF_OTHERS.sub("", (" ".join(inside) or text).lower())
-    return [name for word, name in MODULES.items() if re.search(rf"(?<![a-z0-9])(?:lib)?{re.escape(word)}", lower)]
+    return [
+        name
+        for word, name in MODULES.items()
+        if word in lower and re.search(rf"(?<![a-z0-9])(?:lib)?{re.escape(word)}", lower)
+    ]
 
 
 _INSTALLED = Pattern(r"(?:site|dist)-packages[/\\](?P<inside>[^\s:'\"]{1,200}\.(?:so|pyd|dll))\b")

@@ -43,6 +43,8 @@ def line_with(facts: Facts, *phrases: str) -> str | None:
     return None
 
 
+RAISED_IN = Pattern(r" \[raised in (?P<name>[\w.-]{1,60})\]$")
+"""The note of whose code raised an error, which the reader of a report puts behind the line."""
 CUT_TRACEBACK = "Traceback (most recent call last): its last line is not in the report"
 """What the reader notes of a traceback whose end a text lacks."""
 _WARNED = Pattern(
@@ -57,6 +59,11 @@ _PERSONS = Pattern(
     r"|\b(?i:maybe|perhaps|probably|I guess)\b"
 )
 """A person's own sentence: what it says of a program's words, or of the machine, may be a guess."""
+
+
+def own_words(line: str) -> str:
+    """An error's own words, without the note of who raised it."""
+    return RAISED_IN.sub("", line)
 
 
 def is_told(text: str) -> bool:
@@ -110,6 +117,11 @@ _NO_ERROR = Pattern(
 def everything(facts: Facts) -> tuple[str, ...]:
     """The lines of a report, and what was kept of those that are no messages."""
     return (*facts.messages, *(value for key, value in facts.remarks.items() if key not in (TRIED, IN_VAIN)))
+
+
+def measures_told(facts: Facts, key: str) -> frozenset[str]:
+    """What was done by the text, with the outcome ``key``: `HELPS` or `IN_VAIN`."""
+    return frozenset(part.partition(" with ")[2] for part in facts.remarks.get(key, "").split("; "))
 
 
 def errors(facts: Facts) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from envdoctor.knowledge import (
 )
 from envdoctor.knowledge.architectures import code_for
 from envdoctor.knowledge.asking import Ask, ask_of, is_package
-from envdoctor.knowledge.cuda_errors import RUN_ERRORS
+from envdoctor.knowledge.cuda_errors import RUN_ERRORS, is_of_the_start
 from envdoctor.knowledge.cuda_lines import driver_runs, minimum_driver, newest_cuda
 from envdoctor.knowledge.cxx_symbols import has_new_strings
 from envdoctor.knowledge.errors import errors_in
@@ -51,7 +51,9 @@ from envdoctor.knowledge.solver import best_build, fits
 from envdoctor.knowledge.state_dicts import misfit_of, read_misfit
 from envdoctor.knowledge.topics import topics_of
 from envdoctor.knowledge.torch_builds import (
+    is_label,
     is_published,
+    label_of,
     line_of,
     lines_beside,
     never_built_for,
@@ -102,9 +104,12 @@ __all__ = [
     "in_wsl",
     "installed",
     "is_board",
+    "is_label",
     "is_log_line",
+    "is_of_the_start",
     "is_package",
     "is_published",
+    "label_of",
     "lacks_licence",
     "last_python",
     "line",

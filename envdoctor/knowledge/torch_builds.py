@@ -30,11 +30,20 @@ class Build:
     @property
     def label(self) -> str:
         """The local version label of its index: "cu130", "cpu"."""
-        return "cu" + self.cuda.replace(".", "") if self.cuda else "cpu"
+        return label_of(self.cuda)
 
     @property
     def name(self) -> str:
         return f"{self.torch}+{self.label}"
+
+
+def label_of(line: str) -> str:
+    """How PyTorch's indexes and wheels call a CUDA line, "cu128"; "cpu" for none."""
+    return "cu" + line.replace(".", "") if line else "cpu"
+
+
+def is_label(text: str) -> bool:
+    return re.fullmatch(r"cpu|cu\d+", text) is not None
 
 
 _FIRST_OFFERED = {

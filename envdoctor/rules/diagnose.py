@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -172,11 +172,16 @@ def _is_told(finding: Finding, facts: Facts, told: Callable[[str], bool]) -> boo
     one?"""
     if told(finding.message) or told(finding.actual):
         return True
-    for quote in (finding.actual, *(found.group(1) for found in _QUOTE.finditer(finding.message))):
+    for quote in _quotations(finding):
         lines = [text for text in facts.messages if len(quote) >= 8 and quote in text]
         if lines:
             return all(map(told, lines))
     return False
+
+
+def _quotations(finding: Finding) -> Iterator[str]:
+    yield finding.actual
+    yield from (found[1] for found in _QUOTE.finditer(finding.message))
 
 
 def _is_quoted(finding: Finding, facts: Facts) -> bool:
@@ -186,8 +191,8 @@ def _is_quoted(finding: Finding, facts: Facts) -> bool:
     lines = (text[:_TELLING].rstrip(". ") for text in facts.messages)
     if any(len(text) >= 8 and (text in finding.message or text in finding.actual) for text in lines):
         return True
-    parts = (finding.actual, *(found[1] for found in _QUOTE.finditer(finding.message)))
-    return any(len(part) >= 8 and part.rstrip(". ") in text for part in parts for text in facts.messages)
+    parts = (part for part in _quotations(finding) if len(part) >= 8)
+    return any(part.rstrip(". ") in text for part in parts for text in facts.messages)
 
 
 _TELLING = 60

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from envdoctor.facts.model import HELPS, IN_VAIN, TRIED, Facts
+from envdoctor.knowledge.messages import measures_told
 from envdoctor.rules.finding import Finding
 from envdoctor.values.pattern import Pattern
 
@@ -36,7 +37,7 @@ _ADVICE = {
 def without_tried(finding: Finding, facts: Facts) -> Finding:
     """The finding without those of its commands and sentences that the text tells to have been tried, in vain."""
     tried = facts.remarks.get(TRIED, "")
-    vain, helps = _measures(facts, IN_VAIN), _measures(facts, HELPS)
+    vain, helps = measures_told(facts, IN_VAIN), measures_told(facts, HELPS)
     offered = (*finding.remedy.commands, *finding.remedy.instead)
     done = [command for command in offered if _is_done(command, tried, vain, helps, finding)]
     shown = [command for command in offered if command not in done and _is_shown(command, facts)]
@@ -57,10 +58,6 @@ def without_tried(finding: Finding, facts: Facts) -> Finding:
     if not left:
         left, others = others, ()
     return replace(finding, remedy=replace(finding.remedy, text=text, commands=left, instead=others))
-
-
-def _measures(facts: Facts, key: str) -> frozenset[str]:
-    return frozenset(part.partition(" with ")[2] for part in facts.remarks.get(key, "").split("; "))
 
 
 def _is_done(command: str, tried: str, vain: frozenset[str], helps: frozenset[str], finding: Finding) -> bool:

@@ -74,9 +74,13 @@ def is_complaint(text: str) -> bool:
 
 def beginning(page: Page) -> str:
     """What a person tells of the run, and what its own log tells of its steps."""
-    told = "\n".join(page.lines)[:_LONG]
+    told = _first_part(page)
     waits = _wait_for_data(told)
     return f"{told}\n{waits}" if waits else told
+
+
+def _first_part(page: Page) -> str:
+    return "\n".join(page.lines)[:_LONG]
 
 
 def _wait_for_data(told: str) -> str:
@@ -96,9 +100,9 @@ def _wait_for_data(told: str) -> str:
 
 def read_situations(page: Page, draft: Draft) -> None:
     """What the report tells of, where it complains of speed."""
-    if "slowness" not in draft.remarks and _wait_for_data("\n".join(page.lines)[:_LONG]):
+    if "slowness" not in draft.remarks:
         lasting = next((text for text in page.lines if len(text) < 600 and _LASTS.search(text)), None)
-        if lasting is not None:
+        if lasting is not None and _wait_for_data(_first_part(page)):
             draft.remark("slowness", lasting.strip())
     if "slowness" in draft.remarks and (told := situations_of(SPEED, beginning(page))):
         draft.remark("slow with", "; ".join(told))

@@ -31,7 +31,8 @@ _NESTED_QUOTE = Pattern(r"^\s*(?:>{2}|>{4,})(?!>)\s?(?=[-*\w|+`\[(])")  # three 
 _BULLET = Pattern(r"(\s*)(?:[-*+•·‣◦▪–]|\d{1,2}[.)]|\[[ xX]\])\s+(?=\S)")
 _BROKEN = Pattern(r"\bundefined[ \t]{0,8}\n[ \t>]{0,8}symbol\b")  # the words that a narrow column breaks most
 _BOLD = Pattern(
-    r"(\*\*)(?=\S)([^*\n]{1,200}?)(?<=\S)\1|(?<![\w/.\\'\"=-])(__)(?=\S)([^*\n]{1,200}?)(?<=\S)__(?![\w/.])"
+    r"\*\*(?=\S)(?P<bold>[^*\n]{1,200}?)(?<=\S)\*\*"
+    r"|(?<![\w/.\\'\"=-])__(?=\S)(?P<name>[^*\n]{1,200}?)(?<=\S)__(?![\w/.])"
 )
 _HEADING = Pattern(r"\s{0,3}#{1,6}\s+(?=\S)")
 _PREFIX = Pattern(
@@ -108,9 +109,9 @@ def _line(line: str) -> str:
 
 def _plain(found: re.Match[str]) -> str:
     """Bold text without its marks; ``__version__`` is a name of Python."""
-    if found[1]:
-        return found[2]
-    return found[0] if re.fullmatch(r"\w+", found[4]) else found[4]
+    if found["bold"]:
+        return found["bold"]
+    return found[0] if re.fullmatch(r"\w+", found["name"]) else found["name"]
 
 
 _KEYS = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
-from envdoctor.knowledge.cuda_errors import START_ERRORS, StartError, start_error
+from envdoctor.knowledge.cuda_errors import START_ERRORS, StartError, is_of_the_start, start_error
 from envdoctor.knowledge.questions import driver_cuda, driver_owner, hidden_by, lacks_licence, messages, versions
 from envdoctor.rules.rule import Facts, Pattern, Who, anywhere, known
 
@@ -13,7 +13,6 @@ _ELSEWHERE = frozenset({35, 100})  # an insufficient driver and no device have r
 _NUMBERED = Pattern(
     r"(?i)(?:cudaGetDeviceCount\(\)\D{0,200}?|CUDA (?:driver (?=error (?:8\d\d|999)\b))?)Error (\d{1,3})\b"
 )
-_AT_START = Pattern(r"(?i)cudaGetDeviceCount|CUDA initialization|Error 101")
 _ANY_TIME = frozenset({304, 999})
 """Errors that a run may meet long after CUDA has started, too."""
 _STARTS = Pattern(r"(?i)cuInit|cudaGetDeviceCount|initiali[sz]|_lazy_init|is_available|incorrectly set up env")
@@ -47,7 +46,7 @@ def start_failure(facts: Facts) -> StartFailure | None:
     if error is None:
         for row in START_ERRORS if messages.texts(facts) else ():
             said = anywhere(facts, row.pattern)
-            if said and row.number == 101 and said.string in facts.messages and not _AT_START.search(said.string):
+            if said and row.number == 101 and said.string in facts.messages and not is_of_the_start(said.string):
                 continue  # a process of the run asked for it: `network/ranks`
             # Between [[ ]] an image of NVIDIA's says why it goes on without forward compatibility, but for the fabric
             if said and ("[[" not in said.string or row.number == 802):

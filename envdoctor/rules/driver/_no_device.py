@@ -28,6 +28,11 @@ _LASTING = "nvidia-container-toolkit 1.18 or later (CDI), or the cgroup driver c
 START_AGAIN = Remedy(
     text=f"Start the container again. So that it stays: {_LASTING}.", commands=("docker restart CONTAINER",)
 )
+SET_UP_TOOLKIT = (
+    "sudo nvidia-ctk runtime configure --runtime=docker",
+    "sudo systemctl restart docker",
+    "docker run --rm --gpus all ubuntu nvidia-smi",
+)
 _TAKEN = "it has lost them since it started (a reload of systemd takes them back; starting it again brings them back)"
 _NOT_GIVEN = "it was not given them (an old toolkit, no-cgroups = true in its settings)"
 _MAY_NOT_OPEN = "the container may not open the GPU's devices"
@@ -42,11 +47,7 @@ _NOT_GIVEN_TO_CONTAINER = NoDevice(
     usually=f"{_MAY_NOT_OPEN}: {_NOT_GIVEN}, or {_TAKEN}; {_ELSE_IT_HANGS}",
     fix="Start the container again; where it is no better, update the NVIDIA Container Toolkit, start Docker "
     f"again and then the container. So that it stays: {_LASTING}.",
-    run=(
-        "sudo nvidia-ctk runtime configure --runtime=docker",
-        "sudo systemctl restart docker",
-        "docker run --rm --gpus all ubuntu nvidia-smi",
-    ),
+    run=SET_UP_TOOLKIT,
     who="host",
 )
 _NVML_SILENT_SOMEWHERE = NoDevice(

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from envdoctor.knowledge.questions import circumstances, in_container, in_wsl, topics_of
+from envdoctor.rules.driver._no_device import SET_UP_TOOLKIT
 from envdoctor.rules.rule import WITHOUT_CUDA, Facts, Pattern, Remedy, Who, anywhere, known
 
 EXPLAINED = ("torch/cuda-unavailable", "torch/cuda-error", "driver/", "gpu/", *WITHOUT_CUDA)
@@ -20,12 +21,7 @@ WITH_THE_GPU = Remedy(
     text="Start the container with access to the GPU (--gpus all), on a host whose driver is loaded.",
     commands=("docker run --gpus all ...",),
 )
-_TOOLKIT = (
-    "nvidia-smi",
-    "sudo nvidia-ctk runtime configure --runtime=docker",
-    "sudo systemctl restart docker",
-    "docker run --rm --gpus all ubuntu nvidia-smi",
-)
+_TOOLKIT = ("nvidia-smi", *SET_UP_TOOLKIT)
 
 
 class Silence(NamedTuple):

@@ -1,9 +1,8 @@
 from collections.abc import Iterable
-from typing import cast
 
 from envdoctor.knowledge.questions import messages
 from envdoctor.knowledge.slowness import Situation
-from envdoctor.rules.rule import Facts, Findings, Kind, finding
+from envdoctor.rules.rule import Facts, Findings, finding, kind_of
 
 
 def failures(facts: Facts, *own: str) -> list[str]:
@@ -20,7 +19,7 @@ def guesses(complaint: str, situations: Iterable[Situation], first: str = "") ->
     """
     for situation in situations:
         yield finding(
-            kind=cast(Kind, situation.kind),
+            kind=kind_of(situation.kind),
             subject=situation.name,
             actual=complaint[:300],
             certain=False,

@@ -1,5 +1,4 @@
 from envdoctor.knowledge.questions import messages, versions
-from envdoctor.locks.stack import by_name
 from envdoctor.rules.rule import ERROR, NOTE, Facts, Findings, Pattern, Target, finding, need, rule
 
 _NEEDED = "2.28"  # manylinux_2_28: torch's wheels from 2.7 on
@@ -25,7 +24,7 @@ def old_glibc(facts: Facts, target: Target) -> Findings:
     libc = need(facts.interpreter).libc or ""
     if not libc.startswith("glibc ") or not versions.below(libc.removeprefix("glibc ").strip(), _NEEDED):
         return
-    torch = by_name(target.choice.pins).get("torch") if target.choice else None
+    torch = target.pin("torch")
     if torch is not None and versions.below(torch.version, _FIRST):
         return
     blocked = target.name != "none" or messages.in_report(facts, _NO_WHEEL) is not None

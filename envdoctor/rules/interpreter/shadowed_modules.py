@@ -1,7 +1,6 @@
 import sys
 
 from envdoctor.knowledge.questions import is_package, messages
-from envdoctor.rules.packages._callers import CALLER
 from envdoctor.rules.rule import ERROR, WARNING, Facts, Finding, Findings, Pattern, Skip, finding, known, remedies, rule
 
 _SAYS = (
@@ -51,7 +50,7 @@ def _of_a_file(name: str, path: str, message: str, guessed: bool = False) -> Fin
 
 def _message_of(facts: Facts, line: str, name: str) -> Finding:
     """Python itself takes a loop of imports for the likeliest; which file it found tells whether one hides another."""
-    said = CALLER.sub("", line)
+    said = messages.own_words(line)
     found = _FILE.search(line)
     if "same name" in line:
         return _of_a_file(name, line, f"A file hides {name}: {said}.")
@@ -110,5 +109,5 @@ _RENAME_OR_SPLIT = (
 
 def _raised_by_itself(line: str, top: str) -> bool:
     """Does the traceback end in the module itself, or is what it lacks its own affair?"""
-    by = CALLER.search(line)
+    by = messages.RAISED_IN.search(line)
     return (by is not None and by["name"] == top) or Pattern(r"has no attribute '_").search(line) is not None

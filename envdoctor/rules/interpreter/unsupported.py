@@ -1,6 +1,7 @@
 from envdoctor.knowledge.questions import circumstances, errors_in, lines_beside, newest_python, release_of, versions
 from envdoctor.rules.finding import ERROR, NOTE, WARNING, Finding, Findings, Remedy, Severity, finding
 from envdoctor.rules.interpreter._pips_python import of_another_python, offered_releases
+from envdoctor.rules.packages._install_log import ISOLATED
 from envdoctor.rules.rule import Facts, Interpreter, Match, Pattern, Skip, Target, known, messages, need, rule, shell
 
 _SAYS = (
@@ -267,8 +268,7 @@ _OLD_SETUPTOOLS = Pattern(r"'?pkgutil'? has no attribute '?ImpImporter")
 
 
 _BUILDS = Pattern(
-    r"Getting requirements to build wheel|subprocess-exited-with-error|metadata-generation-failed"
-    r"|build backend returned an error|builds-v0|pip-build-env|[/\\]\.tmp\w{6}[/\\]|get_requires_for_build"
+    rf"Getting requirements to build wheel|subprocess-exited-with-error|metadata-generation-failed|{ISOLATED}"
 )
 
 
@@ -294,13 +294,9 @@ _PINNED = (
 )
 
 
-_MARK = Pattern(r" \[raised in [\w.]+\]")
-"""Our own word for the frame that a line stands below: of a build that is pip's, which has no part in it."""
-
-
 def _sentence(interpreter: Interpreter, text: str) -> str:
     """Of a Python that nobody named no more is said than the text proves."""
-    text = _MARK.sub("", text).rstrip(".")
+    text = messages.own_words(text).rstrip(".")
     if interpreter.version != _UNNAMED:
         return f"Python {interpreter.version}: {text}."
     if text.startswith("no wheel"):

@@ -1,4 +1,4 @@
-from envdoctor.knowledge.questions import errors_in
+from envdoctor.knowledge.questions import errors_in, is_of_the_start
 from envdoctor.rules.network import _joined
 from envdoctor.rules.rule import ERROR, Facts, Finding, Findings, Pattern, Remedy, Skip, finding, rule
 
@@ -7,8 +7,6 @@ _SAYS = Pattern(
     r"|local[_ ]rank.{0,40}(?:exceeds|more than|>=).{0,20}(?:GPU|device)"
     r"|(?:num_processes|nproc_per_node).{0,40}(?:exceeds|more than|greater than).{0,40}GPU",
 )
-_AT_START = Pattern(r"(?i)cudaGetDeviceCount|CUDA initialization|Error 101")
-"""An invalid ordinal while CUDA starts is the driver's or the device list's, not the launcher's."""
 
 
 @rule(ERROR, kind="config-mismatch", subject="processes")
@@ -19,7 +17,7 @@ def ranks(facts: Facts) -> Findings:
     Fix: one process per GPU.
     Source: https://docs.pytorch.org/docs/stable/elastic/run.html
     """
-    said = next((line for line in facts.messages if _SAYS.search(line) and not _AT_START.search(line)), None)
+    said = next((line for line in facts.messages if _SAYS.search(line) and not is_of_the_start(line)), None)
     if said is not None and any("nvidia-container-cli" in text for text in facts.messages):
         return  # the container toolkit's own call of CUDA
     if said is not None and any(row.subject == "MIG" for row in errors_in(facts, said)):

@@ -2,10 +2,7 @@
 
 from envdoctor.knowledge.names import distribution_of, shown_as
 from envdoctor.knowledge.questions import normal
-from envdoctor.rules.rule import Facts, Pattern, known
-
-CALLER = Pattern(r" \[raised in (?P<name>[\w.-]{1,60})\]$")
-
+from envdoctor.rules.rule import Facts, Pattern, known, messages
 
 _OTHER_NAMES = {"swift": "ms-swift", "flashinfer": "flashinfer-python", "sgl_kernel": "sgl-kernel"}
 """Modules that no table of missing ones has, since their name is a package of somebody else's, too."""
@@ -13,14 +10,9 @@ _LAZY = Pattern(r"\bFailed to import (?P<name>[a-z_]\w{1,40})\.[\w.]{1,120} beca
 """transformers, trl and diffusers import their parts when they are asked for, and say of which part they speak."""
 
 
-def words(line: str) -> str:
-    """The error's own words, without the note of who raised it."""
-    return CALLER.sub("", line)
-
-
 def caller_of(line: str) -> str | None:
     """The distribution, as far as its module tells its name."""
-    found = CALLER.search(line) or _LAZY.search(line)
+    found = messages.RAISED_IN.search(line) or _LAZY.search(line)
     if found is None:
         return None
     return normal(_OTHER_NAMES.get(found["name"], "") or distribution_of(found["name"]) or found["name"])
@@ -28,7 +20,7 @@ def caller_of(line: str) -> str | None:
 
 def asker_of(caller: str | None, line: str) -> str | None:
     """How to call who asks: of a part that could not be imported nobody knows who failed within it."""
-    return f"{caller} or what it imports" if caller and CALLER.search(line) is None else caller
+    return f"{caller} or what it imports" if caller and messages.RAISED_IN.search(line) is None else caller
 
 
 def is_seen(package: str, facts: Facts, line: str) -> bool:

@@ -1,7 +1,6 @@
 """The release that a text names has what the error misses: it is not what runs."""
 
-from envdoctor.rules.packages import _callers
-from envdoctor.rules.rule import WARNING, Facts, Finding, Target, finding, remedies
+from envdoctor.rules.rule import WARNING, Facts, Finding, Target, finding, messages, remedies
 
 
 def another_copy(
@@ -16,7 +15,7 @@ def another_copy(
         expected="the release that is listed",
         severity=WARNING,
         certain=False,
-        message=f"{has}, and {version} is listed: {_NOT_IT}: {_callers.words(line)}",
+        message=f"{has}, and {version} is listed: {_NOT_IT}: {messages.own_words(line)}",
         fix=remedies.by_hand(facts, target, name, _SEE_WHICH, look, again),
         source=source,
     )

@@ -1,8 +1,7 @@
 """Names that are asked of a package and belong elsewhere: to another package, or to Python itself."""
 
 from envdoctor.knowledge.questions import names
-from envdoctor.rules.packages import _callers
-from envdoctor.rules.rule import Finding, finding, remedies
+from envdoctor.rules.rule import Finding, finding, messages, remedies
 
 
 def home_of(name: str, what: str, *, searched: frozenset[str]) -> str | None:
@@ -17,7 +16,7 @@ def elsewhere(name: str, version: str | None, what: str, home: str, line: str) -
         actual=f"imported from {name}",
         expected=f"from {home.replace('-', '_')} import {what}",
         message=f"{what} belongs to {home}, and is asked of {name} {version or ''}".rstrip()
-        + f": {_callers.words(line)}.",
+        + f": {messages.own_words(line)}.",
         fix=f"Change the import: from {home.replace('-', '_')} import {what}.",
         run=(remedies.upgrade(home),),
     )
@@ -30,6 +29,6 @@ def of_python(name: str, version: str | None, what: str, line: str) -> Finding:
         actual=f"{version or 'of unknown version'}, without {what}",
         expected=f"import {what}",
         message=f"{what} is a module of Python's own, which was seen through {name} as long as it imported it: "
-        f"{_callers.words(line)}",
+        f"{messages.own_words(line)}",
         fix=f"Import it itself where the line is: import {what}, and {what}. in place of what stands before it.",
     )

@@ -1,7 +1,7 @@
 """Which build of a compiled extension goes with the torch that is here, and how to get it."""
 
-from envdoctor.knowledge.questions import extensions, pairs, versions
-from envdoctor.rules.rule import Pattern, remedies, shell
+from envdoctor.knowledge.questions import extensions, is_label, pairs, versions
+from envdoctor.rules.rule import remedies, shell
 
 _PINS_TORCH = frozenset("flashinfer-python lmdeploy sgl-kernel sglang tensorrt-llm torch-tensorrt vllm".split())
 _SOURCES = {  # what no package index has: the name alone installs nothing, or a stranger (PyPI's apex)
@@ -9,7 +9,6 @@ _SOURCES = {  # what no package index has: the name alone installs nothing, or a
     "detectron2": "git+https://github.com/facebookresearch/detectron2.git",
     "pytorch3d": "git+https://github.com/facebookresearch/pytorch3d.git",
 }
-_BACKEND = Pattern(r"cpu|cu[0-9]+")
 _CLEAN = (
     " Before building from a source tree delete its folder build and its .so files, which otherwise are used again."
 )
@@ -43,7 +42,7 @@ def advice(name: str, version: str | None, torch: str | None) -> tuple[str, ...]
         )
         return text, remedies.uninstall(name)
     label = versions.label(torch or "") or ""
-    install = f"uv pip install --torch-backend={label if _BACKEND.fullmatch(label) else 'auto'}"
+    install = f"uv pip install --torch-backend={label if is_label(label) else 'auto'}"
     if name in extensions.BUILT_AT_HOME:
         text = (
             f"Take a wheel of {name} made for this very torch, CUDA, Python and C++ ABI, build it here, or remove it."

@@ -6,6 +6,8 @@ from envdoctor.knowledge.questions import normal
 from envdoctor.rules.packages import _unmet
 from envdoctor.rules.rule import Facts, Pattern
 
+ISOLATED = r"build backend returned an error|builds-v0|pip-build-env|[/\\]\.tmp\w{6}[/\\]|get_requires_for_build"
+"""What the log of a build shows that pip or uv makes in an environment of its own."""
 _NOTICE = Pattern(
     r"dependency resolver does not currently take into account|the source of the following dependency conflicts"
 )

@@ -1,9 +1,7 @@
 """torchvision and torchaudio beside a torch: whether they were made for it, and how to come to those that were."""
 
-from envdoctor.knowledge.questions import demanded_specifier, line_of, pairs
-from envdoctor.rules.rule import Distribution, Facts, Pattern, known, shell, versions
-
-_RELEASE_LABEL = Pattern(r"cpu|cu\d+")
+from envdoctor.knowledge.questions import demanded_specifier, is_label, line_of, pairs
+from envdoctor.rules.rule import Distribution, Facts, known, shell, versions
 
 
 def problem(facts: Facts, torch: str, mate: Distribution) -> tuple[str, bool] | None:
@@ -42,7 +40,7 @@ def _series(name: str, torch: str) -> tuple[int, ...] | None:
 
 def _labels(version: str) -> tuple[str, ...]:
     label = versions.label(version) or ""
-    return (label,) if _RELEASE_LABEL.fullmatch(label) else ()
+    return (label,) if is_label(label) else ()
 
 
 def _lines(facts: Facts, torch: str, mate: str) -> tuple[str, str] | None:
@@ -67,7 +65,7 @@ def by_hand(torch: str, requirement: str) -> str:
     label = versions.label(torch)
     if label and label.startswith("rocm"):
         return ""  # which index it came from, only its owner knows
-    backend = f"--torch-backend={label} " if label and _RELEASE_LABEL.fullmatch(label) else ""
+    backend = f"--torch-backend={label} " if label and is_label(label) else ""
     command = f"uv pip install {backend}" if backend else "python -m pip install "
     if not versions.parse(torch):
         return shell.with_names("uv pip install --torch-backend=auto --reinstall torch", requirement)

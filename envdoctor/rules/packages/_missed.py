@@ -2,7 +2,7 @@
 
 from envdoctor.knowledge.questions import errors_in, names, normal
 from envdoctor.rules.packages import _callers, _labelled
-from envdoctor.rules.rule import Facts, Pattern
+from envdoctor.rules.rule import Facts, Pattern, messages
 from envdoctor.values.frozen import frozen
 
 _LINES = (
@@ -65,7 +65,7 @@ class Missed:
 
     @property
     def said(self) -> str:
-        return _callers.words(self.line)
+        return messages.own_words(self.line)
 
     @property
     def release(self) -> str:

@@ -1,6 +1,6 @@
 """A release of torch that is asked for with a CUDA line for which it was never built."""
 
-from envdoctor.knowledge.questions import circumstances, lines_beside, release_of, release_with, torch_version
+from envdoctor.knowledge.questions import circumstances, label_of, lines_beside, release_of, release_with, torch_version
 from envdoctor.rules.rule import Facts, Finding, Match, Pattern, finding, known, messages, remedies, versions
 
 _LABELLED = Pattern(r"(?<![\w-])torch ?={2,3} ?v?(?P<version>\d\.\d{1,2}(?:\.\d)?)\+cu(?P<line>\d{2,3})(?![\w.])")
@@ -83,15 +83,11 @@ def _way(facts: Facts, number: str, cuda: str, lines: tuple[str, ...]) -> tuple[
             else "where the driver is new enough for it"
         )
         text = f"Ask for CUDA {line}, {runs}{instead}. {_MATES}"
-        return text, remedies.torch_family(packages, _label(line), f"torch=={number}", anew=False)
+        return text, remedies.torch_family(packages, label_of(line), f"torch=={number}", anew=False)
     if not other:
         return f"Ask for a line that this release has (CUDA {', '.join(lines)}). {_MATES}", ""
     text = f"Take {with_line}; or, with a driver that runs it, a line of this release (CUDA {', '.join(lines)}). "
-    return text + _MATES, remedies.torch_family(packages, _label(cuda), f"torch=={other}.*", anew=False)
+    return text + _MATES, remedies.torch_family(packages, label_of(cuda), f"torch=={other}.*", anew=False)
 
 
 _MATES = "torchvision and torchaudio come from the same index, in the releases of that torch."
-
-
-def _label(line: str) -> str:
-    return "cu" + line.replace(".", "")

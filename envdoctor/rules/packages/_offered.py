@@ -3,7 +3,6 @@
 from packaging.version import Version
 
 from envdoctor.knowledge.questions import normal, release_of
-from envdoctor.rules.packages import _callers
 from envdoctor.rules.rule import Facts, Match, Pattern, messages, versions
 from envdoctor.values.frozen import frozen
 
@@ -71,7 +70,7 @@ def in_place_of_one(facts: Facts) -> OnOffer | None:
     offered, asked = _releases(found, without_shells=name in _WHEELS_ONLY), versions.parse(wanted)
     if asked is None or not offered or asked in offered or "+" in wanted or _NVIDIA.fullmatch(name):
         return None
-    said, whole = _callers.words(found.string)[:500], bool(found["end"])
+    said, whole = messages.own_words(found.string)[:500], bool(found["end"])
     return OnOffer(name=name, wanted=found["wanted"], asked=asked, releases=offered, whole=whole, said=said)
 
 
@@ -84,7 +83,7 @@ def in_place_of_a_range(facts: Facts) -> OnOffer | None:
     offered = _releases(found, without_shells=True)
     if end is None or not offered or offered[0] < end:
         return None
-    said = _callers.words(found.string)[:500]
+    said = messages.own_words(found.string)[:500]
     return OnOffer(name=name, wanted=f"{name}{found['asked']}", asked=end, releases=offered, whole=True, said=said)
 
 

@@ -1,5 +1,6 @@
 """A row of errors in the words of this report: its names filled in, and what helps on this system and Python."""
 
+from envdoctor.knowledge.errors import KnownError
 from envdoctor.knowledge.names import distribution_of
 from envdoctor.knowledge.questions import headers_package, installed, newest_python, normal, platform_of
 from envdoctor.knowledge.refuted import without_refuted
@@ -49,7 +50,7 @@ def fill(facts: Facts, heard: Heard) -> Filled:
     module = missing and distribution_of(asked) is None
     if missing:
         plain = distribution_of(asked) or plain
-    words = _words(facts, row.remedy, plain, names)
+    words = _words(facts, row, plain, names)
     words["name"] = (asked if module else plain) or words["name"]
 
     def filled(text: str) -> str:
@@ -94,15 +95,16 @@ _SOME = "the package"
 _OUT_OF_STEP = "{name}, in whose code it ends, is older or newer than what it meets here"
 
 
-def _words(facts: Facts, remedy: str, plain: str, names: dict[str, str]) -> dict[str, str]:
+def _words(facts: Facts, row: KnownError, plain: str, names: dict[str, str]) -> dict[str, str]:
     """What the holes of a row's texts stand for."""
     words = {"name": plain or _SOME, "cuda": _open.cuda_line(facts), **names}
     words["built"] = what_was_built(facts) or _SOME
     words["headers"] = headers_package(facts)
-    if "{g" in remedy:
+    if "{g" in row.remedy:
         words |= _open.compiler(facts)
-    words["toolkit"] = _open.toolkit_home(facts, names.get("path") or names.get("other", ""))
-    if "{dgl" in remedy:
+    if any("{toolkit}" in command for command in row.commands):
+        words["toolkit"] = _open.toolkit_home(facts, names.get("path") or names.get("other", ""))
+    if "{dgl" in row.remedy:
         words |= _open.dgl(facts)
     words["with_wheels"] = _open.release_with_wheels(facts, plain, names.get("version", ""))
     words["older"] = _open.other_python(facts)

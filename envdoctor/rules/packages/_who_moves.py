@@ -2,7 +2,7 @@
 
 from envdoctor.knowledge.questions import installed, names, requirements
 from envdoctor.rules.packages import _callers, _labelled, _out_of_step, _ranges
-from envdoctor.rules.rule import Facts, Pattern, known, remedies, versions
+from envdoctor.rules.rule import Facts, Pattern, known, messages, remedies, versions
 from envdoctor.values.frozen import frozen
 
 _FIRST_WITHOUT_3_8 = {
@@ -41,7 +41,7 @@ def move_for(facts: Facts, row: names.Name, line: str, version: str | None) -> M
     named = _callers.caller_of(line)
     named = named if named != row.package else None  # numpy itself says that it has no np.int
     caller = row.caller(dict(installed.versions(facts)), named)
-    told = caller is not None and (caller.name == named or _callers.CALLER.search(line) is None)
+    told = caller is not None and (caller.name == named or messages.RAISED_IN.search(line) is None)
     text = caller.name if caller and told else _callers.asker_of(named, line) or "the code that imports it"
     asking = _Asking(named=named, caller=caller, text=text)
     added = row.direction == "added"

@@ -1,5 +1,5 @@
-from envdoctor.knowledge.questions import Ask, ask_of, errors_in, installed, is_log_line, versions
-from envdoctor.rules.packages import _callers, _unmet
+from envdoctor.knowledge.questions import Ask, ask_of, errors_in, installed, messages, versions
+from envdoctor.rules.packages import _unmet
 from envdoctor.rules.rule import ERROR, Facts, Finding, Findings, Pattern, Target, error_lines, finding, remedies, rule
 
 _NO_BRIDGE = Pattern(r"(?i:numpy is not available)")
@@ -17,7 +17,7 @@ def asked_for(facts: Facts, target: Target) -> Findings:
     """
     told: set[str] = set()
     for line in error_lines(facts):
-        ask = None if is_log_line(line) else ask_of(line)
+        ask = None if messages.is_log_line(line) else ask_of(line)
         if ask is None or ask.spoken in told or _is_told(facts, line):
             continue
         version = installed.version(facts, ask.package)
@@ -51,7 +51,7 @@ def _not_imported(facts: Facts, target: Target, ask: Ask, line: str, version: st
         title="A package is used where it was not imported",
         actual=f"{version or ''} not imported".strip(),
         kind="extension-binary-missing" if version else "package-missing",
-        message=f"{ask.module} is used where it was not imported: {_callers.words(line)}",
+        message=f"{ask.module} is used where it was not imported: {messages.own_words(line)}",
         usually="it is not installed or does not load, which its caller passed over; else the code lacks the import",
         fix=remedies.from_lock(facts, target, ask.package, text, f"python -c 'import {ask.module}'", command),
     )
@@ -60,7 +60,7 @@ def _not_imported(facts: Facts, target: Target, ask: Ask, line: str, version: st
 def _finding(facts: Facts, target: Target, ask: Ask, line: str, version: str | None) -> Finding:
     name, explains = ask.package or ask.spoken, (f"packages/known-symptoms {ask.package}", "packages/import-mismatch")
     fix = remedies.from_lock(facts, target, ask.package, *_advice(ask, name))
-    said, actual = f"{name} is asked for: {_callers.words(line)}", version or "not found"
+    said, actual = f"{name} is asked for: {messages.own_words(line)}", version or "not found"
     if ask.newer:
         said, actual = f"Another release of {said}", version or "another release"
     return finding(

@@ -1,4 +1,4 @@
-from envdoctor.knowledge.questions import errors_in, installed, names, symptoms
+from envdoctor.knowledge.questions import errors_in, installed, messages, names, symptoms
 from envdoctor.rules.packages import _callers, _ranges
 from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Pattern, Target, error_lines, finding, remedies, rule
 
@@ -62,7 +62,7 @@ def changed_calls(facts: Facts, target: Target) -> Findings:
             expected=use,
             severity=None if seen else WARNING,
             certain=bool(seen or whole),
-            message=f"{doubt}{_meaning(row, version)}: {_callers.words(line)}",
+            message=f"{doubt}{_meaning(row, version)}: {messages.own_words(line)}",
             usually=_usually(row, version),
             fix=remedies.from_lock(facts, target, row.package, _advice(row, use, others), command),
             explains=(*_EXPLAINED, f"packages/asked-for {row.package}", f"packages/known-errors {row.package}"),
@@ -107,7 +107,7 @@ def _older_object(row: names.Name, version: str | None, line: str) -> Findings:
         actual=f"{version or 'a release'} that has {row.name}",
         expected="an object of this release",
         severity=WARNING,
-        message=f"{found}: {_FROM_A_FILE}: {_callers.words(line)}",
+        message=f"{found}: {_FROM_A_FILE}: {messages.own_words(line)}",
         fix=f"Read the file with the release that wrote it ({row.package}<{row.release}), or make the object anew.",
         explains=("packages/known-symptoms", "packages/known-errors transformers"),
         source=row.source,

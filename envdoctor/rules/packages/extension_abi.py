@@ -1,5 +1,5 @@
 from envdoctor.knowledge.questions import circumstances, extensions, installed, line_is_guessed, messages
-from envdoctor.rules.packages import _abi_line, _callers, _fitting_build, _strings, _xformers_says
+from envdoctor.rules.packages import _abi_line, _fitting_build, _strings, _xformers_says
 from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Pattern, Skip, Target, finding, known, remedies, rule
 
 _STOPS = Pattern(r"(?i)no operator found for|wasn'?t build with CUDA")
@@ -61,7 +61,7 @@ def _findings(facts: Facts, target: Target, name: str, reason: str, *, proven: b
         advice = _fitting_build.after_cleaning(name, advice)
     who = f"{name.replace('a compiled', 'A compiled')} {version or ''}".rstrip()
     who = f"A compiled extension (the text lists {who} alone)" if unnamed else who
-    said = f"{who}{_abi_line.meaning(reason)}: {_callers.words(reason).rstrip('.')}.{strings.proved}"
+    said = f"{who}{_abi_line.meaning(reason)}: {messages.own_words(reason).rstrip('.')}.{strings.proved}"
     usually = (told.usually(facts) if told else "") or _abi_line.usually(reason) or strings.usually
     anew = _OF_NEW_BUILD if unresolved and circumstances.BUILT_ANEW.stands(facts) else ""
     weak = name in _FALLS_BACK and not reason.startswith("undefined") and messages.in_report(facts, _STOPS) is None

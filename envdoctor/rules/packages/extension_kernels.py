@@ -1,5 +1,4 @@
 from envdoctor.knowledge.questions import capability_of, circumstances, code_for, extensions, torch_build
-from envdoctor.rules.packages import _callers
 from envdoctor.rules.rule import ERROR, Facts, Findings, Pattern, Skip, finding, known, messages, rule, shell
 
 _SAYS = (
@@ -41,7 +40,7 @@ def extension_kernels(facts: Facts) -> Findings:
     if not kernels or not numbers or not all(code_for(kernels, number, line) for number in numbers):
         return
     present = [d.name for d in packages.distributions if d.name in _COMPILED] if packages else []
-    name = extensions.extension_named(_callers.CALLER.sub(r" \g<name>", said.string), present)
+    name = extensions.extension_named(messages.RAISED_IN.sub(r" \g<name>", said.string), present)
     named = name is not None
     name = name or (present[0] if len(present) == 1 else None)
     if name is None and not present and facts.origin.kind != "pasted":

@@ -1,5 +1,5 @@
-from envdoctor.rules.packages import _callers, _heard, _listed, _row_words
-from envdoctor.rules.rule import ERROR, Facts, Findings, Target, finding, kind_of, remedies, rule
+from envdoctor.rules.packages import _heard, _listed, _row_words
+from envdoctor.rules.rule import ERROR, Facts, Findings, Target, finding, kind_of, messages, remedies, rule
 
 _USUAL = "An error whose usual causes are known"
 _EXPLAINED = ("packages/import-mismatch", "packages/known-symptoms")
@@ -26,7 +26,7 @@ def known_errors(facts: Facts, target: Target) -> Findings:
 
 def _findings(facts: Facts, target: Target, heard: _heard.Heard) -> Findings:
     row, line = heard.row, heard.found.string
-    said = _callers.words(line)
+    said = messages.own_words(line)
     if row.kind == "package-missing" or row.subject == "build isolation":
         elsewhere = _listed.elsewhere(facts, target, said, _row_words.what_was_built(facts))
         if elsewhere is not None:

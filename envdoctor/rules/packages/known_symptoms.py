@@ -1,5 +1,5 @@
 from envdoctor.knowledge.questions import installed, names, symptoms
-from envdoctor.rules.packages import _callers, _copies, _meanings, _ranges
+from envdoctor.rules.packages import _callers, _copies, _install_log, _meanings, _ranges
 from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Pattern, Target, error_lines, finding, remedies, rule
 
 _PINNED = Pattern(r"(?:^|, or )([\w-]+[<>=]=?[\w.]+(?:,<[\w.]+)?)$|^([\w-]+[<>=]=?[\w.]+(?:,<[\w.]+)?),")
@@ -63,10 +63,7 @@ def known_symptoms(facts: Facts, target: Target) -> Findings:
             )
 
 
-_ISOLATED = Pattern(
-    r"build backend returned an error|builds-v0|pip-build-env|[/\\]\.tmp\w{6}[/\\]|get_requires_for_build"
-    r"|Getting requirements to build"
-)
+_ISOLATED = Pattern(rf"{_install_log.ISOLATED}|Getting requirements to build")
 _BUILT_ALONE = (
     "The build runs in an environment that pip or uv makes for it, which a setuptools of yours does not reach. Write "
     "{use} into a file and name it: --build-constraint FILE (uv pip, and pip from 25.3 on; before that "

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from envdoctor.facts.model import HELPS
+from envdoctor.knowledge import messages
 from envdoctor.knowledge.table import Rows
 from envdoctor.knowledge.variables import CACHES_OFF, COMPILE_OFF, DEBUG, NCCL, PROFILERS, SETTINGS, Variable
 from envdoctor.rules.hardware import trains_on_gpu
@@ -15,11 +16,10 @@ __all__ = ["CACHES_OFF", "COMPILE_OFF", "DEBUG", "NCCL", "PROFILERS", "SETTINGS"
 
 def variable_findings(rows: Rows[Variable], facts: Facts, target: Target, kind: Kind = "debug-variable") -> Findings:
     """One finding for each row whose variable is set to a value that acts."""
-    variables = need(facts.variables)
+    variables, helps = need(facts.variables), messages.measures_told(facts, HELPS)
     for row in rows.among(variables):
         value = variables[row.name]
-        helps = f"works with {row.name}={value}" in facts.remarks.get(HELPS, "").split("; ")
-        if helps or not row.active(value):  # with it the run goes, as the text tells: what helped stays
+        if f"{row.name}={value}" in helps or not row.active(value):  # by the text the run goes with it: it stays
             continue
         idle = row.cuda and trains_on_gpu(facts, target) is False
         yield Finding(

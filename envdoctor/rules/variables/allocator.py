@@ -1,5 +1,5 @@
-from envdoctor.knowledge.questions import versions
-from envdoctor.rules.rule import ERROR, NOTE, Facts, Finding, Findings, Pattern, Remedy, finding, known, need, rule
+from envdoctor.knowledge.questions import extensions, versions
+from envdoctor.rules.rule import ERROR, NOTE, Facts, Finding, Findings, Pattern, Remedy, finding, need, rule
 
 _NEW, _OLD = "PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"
 _RENAMED_IN = "2.10"  # flags table of the trainer; torch 2.15's docs call the old name an alias
@@ -37,8 +37,7 @@ def allocator(facts: Facts) -> Findings:
     https://docs.pytorch.org/docs/2.15/cuda_environment_variables.html
     """
     variables = need(facts.variables)
-    torch, packages = known(facts.torch), known(facts.packages)
-    version = (torch.version if torch else None) or (packages.version("torch") if packages else None)
+    version = extensions.labelled_torch(facts)
     for name in (_NEW, _OLD):
         value = variables.get(name)
         if value is None:
