@@ -117,6 +117,12 @@ def of_module(module: str) -> Span | None:
     return next((span for span in found if span is not None), None)
 
 
+def in_other_capitals(module: str, name: str) -> Span | None:
+    """A name of the module that differs from this one in capitals alone."""
+    book = _book_of(module)
+    return book.in_other_capitals(f"n {_known_as(module)}", name) if book else None
+
+
 def is_module(path: str) -> bool:
     """Is this a module that came or went?"""
     path = _known_as(path)
@@ -205,6 +211,17 @@ class _Book:
                     if plain == name:
                         return self._span(name, bounds, to)
         return None
+
+    def in_other_capitals(self, heading: str, name: str) -> Span | None:
+        """The latest name below a heading that is written otherwise in capitals alone."""
+        folded, found = name.casefold(), None
+        for lines in self._below(heading):
+            for line in lines:
+                bounds, *names = line.split()
+                plain = (each.partition(">")[0] for each in names)
+                same = next((each for each in plain if each != name and each.casefold() == folded), None)
+                found = self._span(same, bounds) if same else found
+        return found
 
     def _below(self, heading: str) -> Iterator[list[str]]:
         """The lines below each of the headings of this name: found by its letters, as an expression takes ten times

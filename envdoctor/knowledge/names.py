@@ -200,6 +200,12 @@ def neither_came_nor_went(module: str) -> tuple[str, ...]:
     return history.reads(module)
 
 
+def in_other_capitals(module: str, name: str) -> Name | None:
+    """The name of the module that differs from this one in capitals alone: LlamaForCausalLM for LLaMAForCausalLM."""
+    span = history.in_other_capitals(module, name)
+    return _row(span, module, span.name) if span else None
+
+
 def of_member(owner: str, member: str) -> Iterator[Name]:
     """Rows about a member of classes that are named so, in every library that has one."""
     return (_row(span, owner, f"{owner}.{member}") for span in history.of_member(owner, member))

@@ -47,6 +47,8 @@ def import_mismatch(facts: Facts, target: Target) -> Findings:
             yield _elsewhere.of_python(name, version, what, line)
         elif home := _elsewhere.home_of(name, what, searched=_missed.SEARCHED):
             yield _elsewhere.elsewhere(name, version, what, home, line)
+        elif not missed.is_attribute and (other := names.in_other_capitals(missed.module, what)):
+            yield _elsewhere.in_other_capitals(name, version, what, other, line)
         elif not missed.is_own_mistake:
             if span := _without_it(missed):
                 yield from _not_of_any_time(missed, span)

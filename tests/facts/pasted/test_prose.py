@@ -106,3 +106,8 @@ def test_advice_sets_no_variable(line: str) -> None:
 
 def test_a_command_does() -> None:
     assert read("CUDA_LAUNCH_BLOCKING=1 python train.py\ntorch==2.9.1").variables == {"CUDA_LAUNCH_BLOCKING": "1"}
+
+
+def test_the_python_of_a_tools_own_environment_is_not_that_of_the_project() -> None:
+    text = "RuntimeError: no file\n  at ~/.local/pipx/venvs/poetry/lib/python3.13/site-packages/poetry/chooser.py:74"
+    assert not hasattr(read(text).interpreter, "version")

@@ -109,3 +109,10 @@ def test_all_that_any_build_would_take_is_told() -> None:
     )
     (line,) = [each for each in read(tree).messages if each.startswith("the solver's conflict")]
     assert "torchaudio 2.0.2 requires pytorch-cuda 11.7|11.8, and pytorch-cuda 12.1 is asked for" in line
+
+
+def test_the_machine_of_a_virtual_package_is_read() -> None:
+    text = "       virtual packages : __linux=5.15.0=0\n                          __archspec=1=aarch64\n"
+    host = known(read(text).host)
+    assert host is not None
+    assert (host.system, host.machine) == ("Linux", "aarch64")

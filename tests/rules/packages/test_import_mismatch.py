@@ -168,3 +168,11 @@ def test_a_later_transformers_is_one_that_this_torch_runs() -> None:
     line = "ImportError: cannot import name 'EncoderDecoderCache' from 'transformers'\n"
     assert said(f"{line}\ntorch==2.1.0\ntransformers==4.40.1\n").expected == "transformers>=4.43.0,<4.56"
     assert said(f"{line}\ntorch==2.6.0\ntransformers==4.40.1\n").expected == "transformers>=4.43.0,<5"
+
+
+def test_a_name_in_other_capitals_is_told_as_the_package_has_it() -> None:
+    line = "ImportError: cannot import name 'GPTNeoxForCausalLM' from 'transformers' (/v/transformers/__init__.py)"
+    (found,) = findings(import_mismatch, Facts(messages=(line,)))
+    assert found.expected == "GPTNeoXForCausalLM"
+    assert "in other capitals" in found.message
+    assert found.likely

@@ -36,6 +36,8 @@ _HAS = Pattern(
 _PATH = Pattern(
     r"[/\\]python(?P<dotted>3\.\d{1,2})[/\\](?:site|dist)-packages|[/\\]Python(?P<plain>3\d{1,2})[/\\]", re.IGNORECASE
 )
+_TOOLS_OWN = Pattern(r"\S{0,200}?[/\\](?:pipx[/\\]venvs|pypoetry[/\\]venv|uv[/\\]tools)[/\\]\S{0,200}")
+"""A tool's own environment, which is not the one that it makes for a project."""
 _TAKEN = Pattern(r"(?:Downloading|Using cached|filename=)[ =]?\S{0,300}?-cp3(\d{1,2})-cp3\1\w{0,2}-")
 """A wheel that pip took or made is for the Python that runs it."""
 _DRIVER = Pattern(
@@ -143,7 +145,7 @@ def _paths(page: Page, draft: Draft) -> None:
         windows = windows or _WINDOWS.search(text) is not None
         if re.search(r"GPU available: True.{0,20}, used: False", text):
             draft.message(text.strip())
-        for match in _PATH.finditer(text):
+        for match in _PATH.finditer(_TOOLS_OWN.sub("", text)):
             pythons.add(match["dotted"] or f"{match['plain'][0]}.{match['plain'][1:]}")
         if (taken := _TAKEN.search(text)) and not is_refused(text, names):
             tags.add(f"3.{taken[1]}")

@@ -17,7 +17,9 @@ _SAID = Pattern(r"The following packages are not available from current channels
 _CHANNELS = Pattern(r"Current channels:")
 _CHANNEL = Pattern(r"https?://\S{1,200}?/(?P<name>[\w.-]{1,60})(?:/(?:linux|win|osx|noarch)[\w-]{0,20})?/?")
 
-_PLATFORM = Pattern(r"(?:[Pp]latforms?:? ['\"]?|/)(?P<system>linux|win|osx)-(?P<machine>64|aarch64|arm64)\b")
+_PLATFORM = Pattern(r"(?:[Pp]latforms? ?:? ['\"]?|/)(?P<system>linux|win|osx)-(?P<machine>64|aarch64|arm64)\b")
+_ARCHSPEC = Pattern(r"\b__archspec=\d{1,2}=(?P<machine>aarch64|arm64|ppc64le|x86_64)\b")
+"""A virtual package of ``conda info``: what conda takes the machine for."""
 _SYSTEMS = {"linux": "Linux", "win": "Windows", "osx": "Darwin"}
 _MACHINES = {"64": "x86_64", "aarch64": "aarch64", "arm64": "arm64"}
 
@@ -54,6 +56,10 @@ def read(page: Page, draft: Draft) -> None:
         if platform := _PLATFORM.search(plain):
             draft.claim("host.system", _SYSTEMS[platform["system"]], INFERRED)
             draft.claim("host.machine", _MACHINES[platform["machine"]], INFERRED)
+        if archspec := _ARCHSPEC.search(plain):
+            draft.claim("host.machine", archspec["machine"], INFERRED)
+        if re.search(r"\b__linux=", plain):
+            draft.claim("host.system", "Linux", INFERRED)
         beside = beside or (" beside conflicts" if _CONFLICTS.search(plain) else "")
         for pattern in _LACKS:
             if one := pattern.search(plain):
