@@ -48,18 +48,30 @@ def thread_pool(facts: Facts) -> Findings:
     host = known(facts.host)
     cpus = whole_cpus(host) if host else None
     fails, usually = ("cannot be started", _LIMIT) if refused else ("do not fit the CPUs allowed", "")
+    fix, run = _FEWER, (f"export OMP_NUM_THREADS={cpus or '$(nproc)'}", "ulimit -u")
+    if refused and "operation not permitted" in refused.string.lower():
+        usually, fix, run = _FILTER, _NEWER_DOCKER, ("docker version", "")
     yield finding(
         actual=said[0],
         expected=f"{cpus} threads" if cpus else "as many threads as CPUs are allowed",
         severity=None if refused else WARNING,
         message=f"Compute threads {fails}: {said[0]}",
         usually=usually,
-        fix="Set the number of threads before Python starts; raise the limit of processes where it is the limit.",
-        run=(f"export OMP_NUM_THREADS={cpus or '$(nproc)'}", "ulimit -u"),
+        fix=fix,
+        run=run,
     )
 
 
 _LIMIT = (
     "the limit of processes and threads is reached (of the user, or of the container), which counts those of every "
     "process and library; else memory for their stacks is out"
+)
+_FILTER = (
+    "an old Docker (before 20.10.10), runc or libseccomp on the host refuses the call (clone3) by which the C library "
+    "of a newer image starts threads: a limit that is reached gives another word, Resource temporarily unavailable"
+)
+_FEWER = "Set the number of threads before Python starts; raise the limit of processes where it is the limit."
+_NEWER_DOCKER = (
+    "Update Docker, with runc and libseccomp, on the host; until then start the container with --security-opt "
+    "seccomp=unconfined. Fewer threads (OMP_NUM_THREADS=1) only go around the library that spoke."
 )

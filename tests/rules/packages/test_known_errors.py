@@ -388,3 +388,10 @@ def test_a_module_that_is_missing_is_installed_by_its_distribution(module: str, 
     root = judged(f"ModuleNotFoundError: No module named '{module}'").root_cause
     assert root is not None
     assert (root.subject, root.remedy.commands) == (package, (f"python -m pip install {package}",))
+
+
+def test_a_log_that_lists_onnxruntime_for_the_processor_tells_whose_files_are_imported() -> None:
+    log = "ONNX Runtime CPU package installed with version: 1.16.3\n"
+    warning = "WARNING:CUDAExecutionProvider not available in ONNXruntime, acceleration will NOT be enabled\n"
+    (found,) = judged(log + warning).findings
+    assert "for the processor alone, is installed" in found.message

@@ -49,3 +49,10 @@ def test_other_lines_about_threads_are_left_alone(line: str) -> None:
 
 def test_without_error_lines_it_is_skipped() -> None:
     assert skipped(thread_pool, pasted())
+
+
+def test_threads_that_are_not_permitted_are_refused_by_a_filter_and_no_limit() -> None:
+    line = "OpenBLAS blas_thread_init: pthread_create failed for thread 1 of 4: Operation not permitted"
+    found = only(thread_pool, pasted(line))
+    assert "clone3" in found.usually
+    assert "seccomp" in found.remedy.text
