@@ -113,8 +113,12 @@ def _block(group: list[Finding], title: str, *, verbose: bool, reported: bool) -
     if len(group) > len(shown):
         yield line(f"... and {len(group) - len(shown)} more (--verbose)", "dim", 4)
     if any(found.symptom_of for found in group):
-        causes = sorted({found.symptom_of.split()[0] for found in group if found.symptom_of})
-        yield line(f"follows from {', '.join(causes)}: mend that first", "dim", 4)
+        causes = ", ".join(sorted({found.symptom_of.split()[0] for found in group if found.symptom_of}))
+        quoted = any(found.quoted for found in group)
+        told = (
+            f"usually follows from {causes}: look there first" if quoted else f"follows from {causes}: mend that first"
+        )
+        yield line(told, "dim", 4)
     else:
         yield from _remedies(group, reported=reported)
     yield Line()

@@ -395,3 +395,10 @@ def test_a_log_that_lists_onnxruntime_for_the_processor_tells_whose_files_are_im
     warning = "WARNING:CUDAExecutionProvider not available in ONNXruntime, acceleration will NOT be enabled\n"
     (found,) = judged(log + warning).findings
     assert "for the processor alone, is installed" in found.message
+
+
+def test_no_mmcv_fits_packages_of_both_its_times() -> None:
+    older = "AssertionError: MMCV==2.1.0 is used but incompatible. Please install mmcv>=1.3.8, <=1.7.0.\n"
+    newer = "AssertionError: MMCV==1.7.0 is used but incompatible. Please install mmcv>=2.0.0rc4, <2.2.0.\n"
+    (found,) = judged(older + newer).findings
+    assert "no release of mmcv fits both" in found.message
