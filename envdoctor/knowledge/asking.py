@@ -102,8 +102,9 @@ _ASKS = Pattern(
     r"|support|available|import|\bplease\b|\bat least\b|\bminimum\b|\bexpect|\bwant|\bvalid\b|\bno\b|without|\buse\b",
     re.IGNORECASE,
 )
-_NO_ASKING = Pattern(r"^[\w.]{1,80}\(\) got an unexpected keyword argument")
-"""Python's own sentence, whole as it is: what follows it on the line is somebody's own words."""
+_NO_ASKING = Pattern(r"^[\w.]{1,80}\(\) got an unexpected keyword argument|^Command ['\"\[(]")
+"""Python's own sentence, whole as it is: what follows it on the line is somebody's own words; a command that failed
+asks for what it was to install, which is not what ails it."""
 _UNDEFINED = Pattern(r"\bNameError: (?:global )?name ['\"`]?(?P<name>\w{2,60})['\"`]? is not defined")
 # What stands before a release that somebody has, not wants.
 _HAS = Pattern(

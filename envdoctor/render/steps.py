@@ -16,12 +16,17 @@ LOOKING, FIXING, FOR_OTHERS, OR = "To see what it is:", "You can fix this by run
 USUAL, TRYING = "What usually helps:", "Where that is the cause, you can fix this by running:"
 TRYING_FOR_OTHERS = "Where that is the cause, by running:"
 """Of a cause that is no more than the usual one: before its sentence, and over its commands."""
+THERE = "Where this text comes from, try:"
+"""Of a cause that a text proves: it tells little of the environment in which the commands are to run."""
 
 
-def heading(*, yours: bool, likely: bool) -> str:
-    """What stands over the commands that change something: ``yours`` to run, for a cause that is but ``likely``."""
+def heading(*, yours: bool, likely: bool, told: bool = False) -> str:
+    """What stands over the commands that change something: ``yours`` to run, for a cause that is but ``likely``, in an
+    environment of which no more is known than what a text ``told``."""
     if not yours:
         return TRYING_FOR_OTHERS if likely else FOR_OTHERS
+    if told and not likely:
+        return THERE
     return TRYING if likely else FIXING
 
 

@@ -161,7 +161,9 @@ def _remedies(group: Sequence[Finding], *, reported: bool) -> Iterator[Line]:
             yield line(f"({'usually ' if likely else ''}{WHO[who]})", "dim", 4)
     ways = ((found.remedy.commands, found.remedy.instead) for found in group)
     heading = steps.heading(
-        yours=any(found.who == "you" for found in group), likely=any(found.likely for found in group)
+        yours=any(found.who == "you" for found in group),
+        likely=any(found.likely for found in group),
+        told=reported,
     )
     for block in steps.blocks(ways, heading, most=SHOWN):
         yield line(block.heading, "dim", 4)

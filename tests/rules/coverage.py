@@ -67,7 +67,7 @@ CAPABILITIES: Mapping[str, tuple[str, ...]] = {
     "extensions built for another torch": ("packages/extension-abi",),
     "duplicate CUDA runtime libraries": ("torch/cuda-libraries", "packages/cuda-wheels"),
     "CPU-only torch on a GPU machine": ("torch/cpu-only",),
-    "kernels cover the GPU": ("torch/no-kernels",),
+    "kernels cover the GPU": ("torch/no-kernels", "torch/older-than-gpu"),
     "torch's CUDA newer than the driver": ("torch/driver-too-old",),
     "exact reinstall command": ("envdoctor/rules/remedies.py",),
     "cuDNN compiled against and loaded": ("torch/cudnn",),

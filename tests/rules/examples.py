@@ -132,6 +132,7 @@ EXAMPLES: Mapping[str, Example] = {
         "PyTorch version: 2.11.0+cu130\nIs CUDA available: False\nNvidia driver version: 535.104.05\n"
     ),
     "torch/no-kernels": said("PyTorch version: 2.6.0+cu124\nGPU 0: NVIDIA GeForce RTX 5090\n"),
+    "torch/older-than-gpu": said("RTX 2070\nCUDA 9.0\nRuntimeError: cuDNN error: CUDNN_STATUS_EXECUTION_FAILED\n"),
     "torch/cpu-only": said("PyTorch version: 2.6.0+cpu\nGPU 0: NVIDIA GeForce RTX 4090\n"),
     "driver/cuda-init": driver(cuinit=803),
     "driver/fabric-manager": driver(fabric_manager="in progress", cuinit=802),

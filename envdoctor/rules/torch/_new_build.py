@@ -108,6 +108,8 @@ def _of_gpu(facts: Facts, number: str, *, either: bool) -> tuple[str, ...]:
         machine = replace(machine, capabilities=(*machine.capabilities, number))
     same, newest = best_build(machine, torch=version).build if version else None, best_build(machine)
     build = same or newest.build
+    if build is None and machine.python and (later := best_build(replace(machine, python=None)).build):
+        return _in_a_newer_python(facts, machine, later, wanted)
     if build is None or not fits(build, machine).ok:
         return (
             f"No published torch build serves this machine: {newest.reason}. Use another GPU, or build from source.",
@@ -130,7 +132,27 @@ def _of_gpu(facts: Facts, number: str, *, either: bool) -> tuple[str, ...]:
             f"{wanted}.",
             install,
         )
-    return f"Install a build that covers {wanted}.", install
+    if machine.python is None and _is_of_older_pythons(version, build):
+        return _in_a_newer_python(facts, machine, build, wanted)
+    return f"Install a build that covers {wanted}, and then anew what was compiled for the old one.", install
+
+
+def _is_of_older_pythons(version: str | None, build: Build) -> bool:
+    """Was this torch for Pythons of which none runs the build? Of a release before the table's first that is so."""
+    release = release_of(version) if version else None
+    ended = release.python[1] if release else "3.6"
+    return version is not None and build.python is not None and numbers(ended) < numbers(build.python[0])
+
+
+def _in_a_newer_python(facts: Facts, machine: Machine, build: Build, wanted: str) -> tuple[str, ...]:
+    first, last = build.python or ("3.11", "3.13")
+    here = f", and this one is {machine.python}" if machine.python else ""
+    text = (
+        f"Make an environment with a newer Python and install a build that covers {wanted} there: torch {build.torch} "
+        f"has wheels for Python {first} to {last}{here}. What was compiled for the old torch is built anew for it."
+    )
+    python = "3.12" if numbers(first) <= (3, 12) <= numbers(last) else first
+    return text, f"uv venv --python {python} .venv", _build_for(facts, replace(machine, python=python), build)
 
 
 def _build_for(facts: Facts, machine: Machine, build: Build) -> str:

@@ -251,7 +251,7 @@ _EIGHT_HERE = 'find "$(python -c "import site; print(site.getsitepackages()[0])"
 _UPGRADE = Remedy(
     text="Where a libcudnn_ops_infer.so.8 is there already (below), put its folder on LD_LIBRARY_PATH before Python "
     "starts. Else upgrade what asks for it to a release for cuDNN 9, which torch brings from 2.4 on; to stay, install "
-    "nvidia-cudnn-cu12<9 and put its folder lib on LD_LIBRARY_PATH.",
+    "nvidia-cudnn-cu12<9 (of CUDA 11: nvidia-cudnn-cu11<9) and put its folder lib on LD_LIBRARY_PATH.",
     commands=(
         _EIGHT_HERE,
         "python -m pip install --upgrade ctranslate2 faster-whisper",

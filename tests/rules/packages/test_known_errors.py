@@ -402,3 +402,26 @@ def test_no_mmcv_fits_packages_of_both_its_times() -> None:
     newer = "AssertionError: MMCV==1.7.0 is used but incompatible. Please install mmcv>=2.0.0rc4, <2.2.0.\n"
     (found,) = judged(older + newer).findings
     assert "no release of mmcv fits both" in found.message
+
+
+@pytest.mark.parametrize(
+    ("text", "subject", "word"),
+    [
+        (
+            "Complete output from command python setup.py egg_info:\nSyntaxError: invalid syntax\n",
+            "python",
+            "the Python that pip belongs to",
+        ),
+        (
+            'File "/w/llm-awq/awq/entry.py", line 9, in <module>\nModuleNotFoundError: No module named '
+            "'awq_inference_engine'\n",
+            "awq-inference-engine",
+            "awq/kernels",
+        ),
+    ],
+)
+def test_what_stands_beside_an_error_tells_whose_it_is(text: str, subject: str, word: str) -> None:
+    root = judged(text).root_cause
+    assert root is not None
+    assert root.subject == subject
+    assert word in root.message

@@ -43,6 +43,9 @@ _TAKEN = Pattern(r"(?:Downloading|Using cached|filename=)[ =]?\S{0,300}?-cp3(\d{
 _DRIVER = Pattern(
     r"(?:driver|Driver|DRIVER)(?: version)?(?: is| was|:|=)? ?v?(?P<version>\d{3}\.\d{2,3}(?:\.\d{2})?)(?![.\d])"
 )
+_CUDA = Pattern(
+    r"\bcuda(?:[ -]?(?:version|toolkit))?[ :=]{0,3}v?(?P<line>\d{1,2}\.\d)(?:\.\d{1,3})?(?![\w.])", re.IGNORECASE
+)
 _GPU = Pattern(
     r"\b(?:(?:NVIDIA |GeForce |Quadro |Tesla ){0,3}"
     r"(?:(?i:RTX|GTX) ?(?:PRO )?A?\d{4}(?: ?(?:Ti|SUPER|D|Ada|Max-Q|Laptop)\b){0,2}"
@@ -94,6 +97,7 @@ def read(page: Page, draft: Draft) -> None:
     found = {match["version"] for text in lines for match in _DRIVER.finditer(text) if not _other(text, match)}
     if len(found) == 1:
         draft.claim("driver.kernel_module", found.pop(), TOLD)
+    _cuda(page, draft)
     for text in page.lines:
         for brought in _DISTRIBUTED.finditer(text) if len(text) < 600 else ():
             tool = "pacman" if brought["arch"] else brought["tool"].lower()
@@ -109,6 +113,19 @@ def read(page: Page, draft: Draft) -> None:
         draft.remark("board", board)
     if any(_UNAVAILABLE.search(text) for text in lines) or any(map(_answers_false, lines, lines[1:])):
         draft.claim("torch.cuda_available", False, INFERRED)
+
+
+def _cuda(page: Page, draft: Draft) -> None:
+    """The release of CUDA that the text names, where it names but one."""
+    short = [text for text in page.lines if len(text) < 600]
+    named = {found["line"] for text in short for found in _CUDA.finditer(text) if not _is_of_the_driver(text, found)}
+    if len(named) == 1:
+        draft.remark("CUDA as told", named.pop())
+
+
+def _is_of_the_driver(text: str, found: re.Match[str]) -> bool:
+    """Is the CUDA that is named the newest one that a driver runs, or another one than what is installed?"""
+    return re.search(r"driver|nvidia-smi|\bsmi\b", text, re.IGNORECASE) is not None or _other(text, found)
 
 
 def _answers_false(asked: str, answer: str) -> bool:
