@@ -353,6 +353,7 @@ JAX_FOR_CUDA = Circumstance(
 )
 """A jax that computes on the GPU, by its own label or its packages."""
 ON_A_RUNNER = full_disk.ON_A_RUNNER
+BY_PIP = full_disk.BY_PIP
 
 CIRCUMSTANCES = (
     AN_INDEX,
@@ -360,6 +361,7 @@ CIRCUMSTANCES = (
     JAX_FOR_CUDA,
     *full_memory.CIRCUMSTANCES,
     ON_A_RUNNER,
+    BY_PIP,
     IN_A_BUILD,
     FROM_A_FILE,
     FLAT_PAGE,

@@ -17,3 +17,13 @@ ON_A_RUNNER = Circumstance(
     unless=Pattern(r"\bself[- ]hosted\b", re.IGNORECASE),
 )
 """A job of a service that builds and tests, on a machine that the service lends."""
+
+BY_PIP = Circumstance(
+    of=Pattern(r"no space left on device", re.IGNORECASE),
+    said=Pattern(
+        r"could not install packages due to an (?:oserror|environmenterror)|\[raised in pip\]"
+        r"|[/\\]pip[/\\]_(?:internal|vendor)[/\\]|[/\\]pip-(?:unpack|install|req-build|wheel|build-env)-\w",
+        re.IGNORECASE,
+    ),
+)
+"""The line, a frame or a folder is pip's own: its temporary folder is the first place to look at."""

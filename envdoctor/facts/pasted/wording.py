@@ -147,6 +147,11 @@ _ROWS = (
         "bitsandbytes was compiled without GPU support",
     ),
     _row(
+        r"(?<!\w)(?!undefined symbol\b)(?:un-?d[a-z]{3,9}|undef\.?|unresolved|unknown)[ -]{0,2}(?:external )?"
+        r"s[iy]mbole?s?\W{1,4}(_Z\w+)",
+        r"undefined symbol: \1",
+    ),
+    _row(
         r"(?<!undefined )symbol:? [`'\"(]?(_Z\w+)[`'\")]?.{0,40}?(?:is |was |are )?"
         r"(?:missing|absent|unknown|lacking|not (?:found|exported|defined|there|present|available|resolved))",
         r"undefined symbol: \1",

@@ -23,7 +23,11 @@ def disk_space(facts: Facts) -> Findings:
     host = known(facts.host)
     said = messages.in_report(facts, _SAYS)
     if said is not None:
-        yield from _said_by_a_program(said.string, on_a_runner=circumstances.ON_A_RUNNER.stands(facts))
+        yield from _said_by_a_program(
+            said.string,
+            on_a_runner=circumstances.ON_A_RUNNER.stands(facts),
+            by_pip=circumstances.BY_PIP.stands(facts),
+        )
         return
     if host is None or not host.storage:
         raise Skip("the disks are not known")
@@ -53,7 +57,7 @@ def _verdict(place: Storage) -> tuple[str, Severity] | None:
     return None
 
 
-def _said_by_a_program(line: str, *, on_a_runner: bool) -> Findings:
+def _said_by_a_program(line: str, *, on_a_runner: bool, by_pip: bool) -> Findings:
     if "inotify" in line.lower():
         yield finding(
             title="The system's limit of watched files is reached",
@@ -75,7 +79,7 @@ def _said_by_a_program(line: str, *, on_a_runner: bool) -> Findings:
             usually=_SMALL_RUNNER,
             fix=_FREE_THE_RUNNER,
         )
-    elif "could not install packages due to an oserror" in line.lower():
+    elif by_pip:
         yield finding(
             title="A disk that pip writes to is full",
             subject="pip's temporary folder",
@@ -99,13 +103,21 @@ def _said_by_a_program(line: str, *, on_a_runner: bool) -> Findings:
 
 
 _MAKE_ROOM = Remedy(
-    text="See which one is full; make room there, or move caches and output to another disk; a container gets a "
-    "larger /dev/shm by --shm-size=8g.",
-    commands=("df -h", "df -i", "du -sh ~/.cache/*", "export HF_HOME=/PATH/ON/A/LARGER/DISK"),
+    text="See which one is full; make room there, or move caches and output to another disk. Where it is /tmp, or df "
+    "shows room everywhere else, point TMPDIR to a folder on the larger disk (of a Flatpak by flatpak override "
+    "--user --env=TMPDIR=...); a container gets a larger /dev/shm by --shm-size=8g.",
+    commands=(
+        "df -h",
+        "df -i",
+        "du -sh ~/.cache/*",
+        "mkdir -p /PATH/ON/A/LARGER/DISK/tmp",
+        "export HF_HOME=/PATH/ON/A/LARGER/DISK TMPDIR=/PATH/ON/A/LARGER/DISK/tmp",
+    ),
 )
 _WHERE = (
-    "it is the disk of the caches or of the output, /tmp or the container's own layer, your quota, or /dev/shm (64 MiB "
-    "in a container); with room left it has no inodes left"
+    "it is the disk of the caches or of the output, /tmp (where many downloads are written first, and which "
+    "systems often keep small or in memory, whatever the disk has), the container's own layer, your quota, or /dev/shm "
+    "(64 MiB in a container); with room left it has no inodes left"
 )
 _SMALL_RUNNER = (
     "the runner's disk is small (GitHub's standard ones promise 14 GB, much of it filled with preinstalled tools), and "

@@ -83,6 +83,12 @@ def test_a_broken_line_is_joined() -> None:
     assert any("undefined symbol: _Z3x" in text for text in read("a.so: undefined\n symbol: _Z3x\n").messages)
 
 
+@pytest.mark.parametrize("words", ["underfined symbol", "undefind symbol", "undefinied symbols", "unresolved symbol"])
+def test_a_mangled_name_is_read_however_its_words_are_spelt(words: str) -> None:
+    text = f"ImportError: /v/lib/python3.8/site-packages/loss-0.0.0-\npy3.8.egg/loss.so:\n {words}: _ZN3c105ErrorC1Ev\n"
+    assert any("undefined symbol: _ZN3c105ErrorC1Ev" in said for said in read(text).messages)
+
+
 def test_what_a_person_retells_is_heard() -> None:
     said = read("Hi, I installed all of it, but still get the error 'sm_120' is not a recognized processor for it\n")
     assert said.messages == ("'sm_120' is not a recognized processor for it",)

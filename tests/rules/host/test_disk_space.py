@@ -62,3 +62,16 @@ def test_a_disk_that_pip_fills_is_most_often_the_one_of_temporary_files() -> Non
     (finding,) = findings(disk_space, Facts(messages=(line,)))
     assert "Usually it is /tmp" in finding.message
     assert "export TMPDIR=/PATH/ON/A/LARGER/DISK/tmp" in finding.remedy.commands
+
+
+@pytest.mark.parametrize(
+    "beside", ['File "/v/lib/python3.11/site-packages/pip/_internal/cli/req_command.py", line 9', "/tmp/pip-unpack-x7"]
+)
+def test_pips_frames_tell_that_pip_writes(beside: str) -> None:
+    (finding,) = findings(disk_space, Facts(messages=("OSError: [Errno 28] No space left on device", beside)))
+    assert finding.title == "A disk that pip writes to is full"
+
+
+def test_a_small_temporary_folder_is_got_round_for_any_program() -> None:
+    (finding,) = findings(disk_space, Facts(messages=("OSError: [Errno 28] No space left on device",)))
+    assert any("TMPDIR=" in command for command in finding.remedy.commands)

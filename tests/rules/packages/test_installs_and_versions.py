@@ -201,7 +201,7 @@ def test_what_it_means_and_what_helps(text: str, meaning: str, remedy: str) -> N
         ("ImportError: cannot import name 'builder' from 'google.protobuf.internal'", "protobuf>=3.20.0"),
         ("AttributeError: module 'tensorflow' has no attribute 'placeholder'", "compat.v1.placeholder"),
         ("AttributeError: module 'ml_dtypes' has no attribute 'float4_e2m1fn'", "ml-dtypes>=0.5.0"),
-        ("ModuleNotFoundError: No module named 'mmcv.runner'", "mmcv-full<2"),
+        ("ModuleNotFoundError: No module named 'mmcv.runner'", "mmcv-full<1.7.1"),
         ("ModuleNotFoundError: No module named 'numpy._core'", "numpy>=2"),
         ("ImportError: cannot import name 'compare_ssim' from 'skimage.measure'", "structural_similarity"),
     ],

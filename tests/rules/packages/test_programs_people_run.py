@@ -140,7 +140,7 @@ SAID = [  # message, severity, words of the sentence, words of the remedy or its
         "ImportError: cannot import name 'Config' from 'mmcv' (/v/mmcv/__init__.py)\n",
         ERROR,
         "mmcv 2.0 gave its configuration",
-        "mmcv-full<2",
+        "mmcv-full<1.7.1",
     ),
     (
         "OSError: Could not find compatible tinycudann extension for compute capability 89.\n",
