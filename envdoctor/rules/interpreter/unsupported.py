@@ -152,14 +152,14 @@ def _no_such_index(facts: Facts) -> Finding | None:
     asked = (found for text in messages.everything(facts) if (found := circumstances.AN_INDEX.said.search(text)))
     for found in asked:
         cuda = f"{found['line'][:-1]}.{found['line'][-1]}"
-        near = lines_beside(cuda)
-        if near is None:
+        near = _lines_near(facts, cuda)
+        if not near:
             continue
         return finding(
             subject="the index",
             title="The index that is asked for is not there",
             actual=f"cu{found['line']}",
-            expected=f"one of {', '.join('cu' + each.replace('.', '') for each in near)}",
+            expected=f"{'one of ' if near[1:] else ''}{', '.join('cu' + each.replace('.', '') for each in near)}",
             kind="package-conflict",
             message=f"PyTorch has no index cu{found['line']}: no torch was built for CUDA {cuda}.",
             fix=f"Ask for a line that there is (CUDA {', '.join(near)}), {_ANY_TOOLKIT}",
@@ -168,6 +168,19 @@ def _no_such_index(facts: Facts) -> Finding | None:
     return None
 
 
+def _lines_near(facts: Facts, cuda: str) -> tuple[str, ...]:
+    """Of a CUDA line that no torch was built for, what to ask for: lines of its major version for which the release
+    that is wanted was built, else all of that release, else the two beside it."""
+    beside = lines_beside(cuda)
+    wanted = next((found["version"] for text in messages.everything(facts) if (found := _OF_TORCH.search(text))), "")
+    release = release_of(wanted) if wanted else None
+    if beside is None or release is None:
+        return beside or ()
+    same = (line for line in release.lines if line.partition(".")[0] == cuda.partition(".")[0])
+    return tuple(same) or release.lines
+
+
+_OF_TORCH = Pattern(r"\btorch={2,3}(?P<version>\d{1,2}\.\d{1,2}(?:\.\d{1,2})?)")
 _ANY_TOOLKIT = (
     "whichever toolkit is installed: torch brings its own, and runs with what was compiled by another toolkit of the "
     "same major version."

@@ -148,7 +148,7 @@ def test_an_index_of_pytorch_that_there_is_not() -> None:
         )
 
     (finding,) = findings(unsupported, read(index("cu131")))
-    assert (finding.actual, finding.expected) == ("cu131", "one of cu130, cu132")
+    assert (finding.actual, finding.expected) == ("cu131", "cu130")
     assert all(one.subject != "the index" for one in findings(unsupported, read(index("cu130"))))
 
 

@@ -49,7 +49,18 @@ def test_what_is_not_known_is_skipped() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cuda", "gcc"), [("8.0", 5), ("10.0", 7), ("10.2", 8), ("11.8", 11), ("13.0", 14), ("7.5", None), (None, None)]
+    ("cuda", "gcc"),
+    [
+        ("8.0", 5),
+        ("10.0", 7),
+        ("10.2", 8),
+        ("11.8", 11),
+        ("12.9", 14),
+        ("13.0", 15),
+        ("13.5", 16),
+        ("7.5", None),
+        (None, None),
+    ],
 )
 def test_the_newest_gcc(cuda: str | None, gcc: int | None) -> None:
     assert newest_gcc(cuda) == gcc
