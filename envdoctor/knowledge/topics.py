@@ -29,7 +29,7 @@ def _topic(name: str, told: str, shown: str) -> Topic:
 TOPICS = (
     _topic(
         "Windows",
-        r"\b(?:on|of|this is|or) Windows\b|\bWindows (?:has|does|alone)\b",
+        r"\b(?:on|of|this is|or) Windows\b|^\(Windows\b|\bWindows (?:has|does|alone)\b",
         r"(?<![\w/])[A-Z]:\\+\w|\bPS [A-Z]:|\bWinError\b|\bwin_amd64\b|\.(?:exe|pyd|bat)\b|\bWindows[- ]1[01]\b",
     ),
     _topic(
@@ -197,7 +197,8 @@ def ruled_out(shown: frozenset[str]) -> frozenset[str]:
     return _RULES_OUT[next(iter(systems))] - shown
 
 
-def begins_with(cause: str, topics: frozenset[str]) -> bool:
-    """Is a cause about one of these topics alone? Its first words say so."""
+def begins_with(cause: str, topics: frozenset[str], shown: frozenset[str]) -> bool:
+    """Is a cause about one of these topics alone, and about none that the text shows? Its first words say so."""
     start = cause[:_START]
-    return " or " not in start and any(topic.told.search(start) for topic in TOPICS if topic.name in topics)
+    named = {topic.name for topic in TOPICS if topic.told.search(start)}
+    return " or " not in start and bool(named & topics) and not named & shown

@@ -47,7 +47,7 @@ def of_their_own_machine(finding: Finding, facts: Facts) -> Finding:
 def _possible(causes: list[str], shown: frozenset[str]) -> list[str]:
     """Without those of another system than the text shows; never none."""
     out = ruled_out(shown)
-    left = [cause for cause in causes if not begins_with(cause, out)]
+    left = [cause for cause in causes if not begins_with(cause, out, shown)]
     return left if left and not _LEANS.match(left[0]) else causes
 
 

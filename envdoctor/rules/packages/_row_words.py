@@ -11,7 +11,7 @@ from envdoctor.values.frozen import frozen
 
 _BUILT = Pattern(
     r"(?:Failed building wheel for|Failed to build|not a problem with poetry but with) ['`\"]?"
-    r"(?P<name>(?!installable\b)[A-Za-z][\w.-]{1,60}\w)"
+    r"(?P<name>(?!installable\b|https?:)[A-Za-z][\w.-]{1,60}\w)"
 )
 """Of installers: what was built when they stopped; the reader of logs says it where they show only its folder."""
 
@@ -52,6 +52,7 @@ def fill(facts: Facts, heard: Heard) -> Filled:
         plain = distribution_of(asked) or plain
     words = _words(facts, row, plain, names)
     words["name"] = (asked if module else plain) or words["name"]
+    words["distribution"] = distribution_of(asked) or words["name"]
 
     def filled(text: str) -> str:
         return _HOLE.sub(lambda hole: words.get(hole[1], ""), text)

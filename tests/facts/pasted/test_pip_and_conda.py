@@ -1,5 +1,6 @@
 import pytest
 
+from envdoctor.facts.pasted import read
 from tests.facts.pasted.reading import distribution, packages, torch, versions
 
 LIST = """\
@@ -86,3 +87,10 @@ def test_a_report_that_says_more_wins() -> None:
     assert versions("PyTorch version: 2.6.0+cu124\ntorch==2.6.0\n")["torch"] == "2.6.0+cu124"
     assert torch("PyTorch version: 2.9.0+cpu\n[pip3] torch==2.9.0\n").cuda == ""
     assert versions("torch==2.1\ntorch==2.10\n")["torch"] == "2.1"
+
+
+def test_a_log_that_ends_while_something_is_built_tells_it() -> None:
+    log = "Collecting mmcv-full\nBuilding wheels for collected packages: mmcv-full\n"
+    assert "Building wheels for collected packages: mmcv-full" in read(log).messages
+    done = f"{log}Successfully built mmcv-full\n"
+    assert "Building wheels for collected packages: mmcv-full" not in read(done).messages

@@ -300,8 +300,16 @@ def test_each_row_has_what_it_needs() -> None:
         assert not row.usually.endswith("."), row
         assert not (row.usually and row.guess), f"what is likely is said twice: {row}"
         assert row.remedy.endswith("."), row
-        groups = set(row.pattern._compiled.groupindex) | {"built", "cuda", "headers", "name", "older", "python"}
-        groups |= {"gxx", "gcc_bound", "with_wheels", "toolkit", "dgl", "dgl_for"}
+        groups = set(row.pattern._compiled.groupindex) | {
+            "built",
+            "distribution",
+            "cuda",
+            "headers",
+            "name",
+            "older",
+            "python",
+        }
+        groups |= {"gxx", "distribution", "gcc_bound", "with_wheels", "toolkit", "dgl", "dgl_for"}
         for text in (row.subject, row.meaning, row.usually, row.remedy, *row.commands, *row.windows):
             assert set(_holes(text)) <= groups, row
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from envdoctor.facts.model import IN_OTHER_WORDS
 from envdoctor.facts.pasted import words
 from envdoctor.facts.pasted.draft import INFERRED, LISTED, Draft
@@ -55,6 +57,19 @@ _COLLECTING = Pattern(rf"Collecting ({_NAME})(?:[=<>!~\[; @(].*)?")
 """The one whose metadata is prepared next, in the same line of work."""
 
 
+_BUILDS = Pattern(r"Building wheels? for collected packages: \S.{0,400}")
+_BUILT_OR_NOT = Pattern(
+    r"Successfully built|Successfully installed|Failed (?:building|to build)|\berror\b", re.IGNORECASE
+)
+
+
+def _note_endless_build(page: Page, draft: Draft) -> None:
+    """A log that ends while something is built."""
+    last = next((text for text in page.lines if _BUILDS.fullmatch(text.strip())), None)
+    if last is not None and not any(map(_BUILT_OR_NOT.search, page.lines)):
+        draft.message(last.strip())
+
+
 _BROKEN = Pattern(
     r".{0,80}?(?P<said>(?:Cannot install \S(?!.* because ).*"
     r"|Could not find a version that satisfies the requirement (?!.*\(from versions).*))"
@@ -80,6 +95,7 @@ def _join_broken(page: Page, draft: Draft) -> None:
 
 def read(page: Page, draft: Draft) -> None:
     _join_broken(page, draft)
+    _note_endless_build(page, draft)
     wanted: dict[str, str] = {}
     sources = ""
     stopped: set[str] = set()
