@@ -37,8 +37,10 @@ def text(checkup: Checkup, *, verbose: bool = False) -> Iterator[Line]:
         yield Line()
     shown = [f for f in diagnosis.findings if verbose or f.severity is not Severity.NOTE]
     reported = checkup.facts.origin.kind == "pasted"
-    for (name, own), group in groupby(shown, key=lambda found: (found.rule, found.title)):
-        yield from _block(list(group), own or titles.get(name, name), verbose=verbose, reported=reported)
+    for (name, own), several in groupby(shown, key=lambda found: (found.rule, found.title)):
+        group = list(several)
+        title = own or _title(name, titles.get(name, name), likely=any(found.likely for found in group))
+        yield from _block(group, title, verbose=verbose, reported=reported)
     for crashed in diagnosis.crashed:
         yield line(f"? {crashed.rule} failed to judge: {printable(crashed.error)}", "magenta")
     for missing in diagnosis.unseen:
@@ -50,6 +52,19 @@ def text(checkup: Checkup, *, verbose: bool = False) -> Iterator[Line]:
         for skipped in diagnosis.skipped:
             yield line(f"- {skipped.rule}: not judged: {printable(skipped.reason)}", "dim")
     yield _ending(checkup, verbose=verbose)
+
+
+_TELLS_WHAT_IS_READ = frozenset(
+    "packages/known-errors packages/known-symptoms packages/import-mismatch packages/asked-for packages/conda-lacks "
+    "packages/changed-calls packages/checkpoint-keys packages/matrix-widths packages/no-such-release "
+    "packages/reported-conflicts host/complained-of host/slow-run torch/cuda-error".split()
+)
+"""Rules whose title says no more than what a text says itself."""
+
+
+def _title(rule: str, title: str, *, likely: bool) -> str:
+    """A rule's title; of a cause that is but likely it is no more than that either."""
+    return f"Most likely: {title}" if likely and rule not in _TELLS_WHAT_IS_READ else title
 
 
 def _heading(checkup: Checkup) -> Iterator[Line]:

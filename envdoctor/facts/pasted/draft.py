@@ -27,6 +27,9 @@ from envdoctor.facts.model import (
 )
 from envdoctor.facts.pasted import words
 
+_SENTENCE = re.compile(r", (?=[a-z]{3})|\. (?=[A-Z])")
+"""Where a person's sentence goes on behind the name of a GPU."""
+
 STATED, LISTED, INFERRED, TOLD = 3, 2, 1, 0
 """How a claim is known: said of the thing itself, out of a list, concluded from something else, told in passing."""
 
@@ -102,6 +105,8 @@ class Draft:
         if index not in self.gpus and (len(self.gpus) >= DEVICES or not 0 <= index < DEVICES):
             return
         known = self.gpus.setdefault(index, {})
+        if isinstance(called := values.get("name"), str):
+            values["name"] = _SENTENCE.split(called)[0]
         for name, value in values.items():
             if value is not None and (known.get(name) is None or (name == "name" and _completes(value, known[name]))):
                 known[name] = value

@@ -118,7 +118,9 @@ def _of_an_end(facts: Facts, line: str) -> Findings:
     built = outside and any(map(_BUILDS.search, facts.messages))
     told = messages.is_told(line)
     yield finding(
-        title="A process was killed from outside" if outside else "The machine's memory was not enough",
+        title="A process was killed from outside"
+        if outside
+        else "Memory was not enough, the machine's or the job's share of it",
         actual=line,
         expected="more memory",
         severity=WARNING if told else ERROR,
@@ -128,3 +130,6 @@ def _of_an_end(facts: Facts, line: str) -> Findings:
         who="" if told else "you",  # less may be loaded, and more asked for
         explains=() if told else ("packages/known-errors memory",),
     )
+
+
+_SHORT = "Memory was not enough, the machine's or the job's share of it"

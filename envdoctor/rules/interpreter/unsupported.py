@@ -82,6 +82,8 @@ def unsupported(facts: Facts, target: Target) -> Findings:
     missing = messages.in_report(facts, _NOT_FOUND)
     if missing is not None and _of_another_system(facts, missing.string):
         missing = None
+    if said is not None and missing is not None and _is_of_others(said.string, missing["wanted"] or ""):
+        said = None
     told = said is not None and "python" in said.string.lower()
     telling = [pattern for pattern, wrong in _SINCE if wrong in _TELLING]
     telltale = messages.in_report(facts, *telling) if known(facts.interpreter) is None else None
@@ -145,6 +147,12 @@ def unsupported(facts: Facts, target: Target) -> Findings:
         yield _finding(target, interpreter, f"torch {release.name} has wheels for {built}", built, severity=NOTE)
     if version is None and said is None and packages is None:
         raise Skip("neither packages nor errors are reported")
+
+
+def _is_of_others(said: str, wanted: str) -> bool:
+    """Does pip list releases that it passed over, and the one that it did not find is none of them?"""
+    release = wanted.strip("=<>!~ ")
+    return "Ignored the following versions" in said and bool(release) and f" {release} Requires-Python" not in said
 
 
 def _no_such_index(facts: Facts) -> Finding | None:

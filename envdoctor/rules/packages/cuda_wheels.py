@@ -42,7 +42,9 @@ def cuda_wheels(facts: Facts) -> Findings:
     severity = NOTE if not clash else WARNING if works else None
     message = f"NVIDIA wheels are mixed: {found}{';' if clash else ','} {proof}."
     fix = "Remove the wheels of the other line, and install torch again."
-    run = tuple(filter(None, (remedies.uninstall(*stray), remedies.again(f"torch=={version}", ""))))
+    run = tuple(
+        filter(None, (remedies.uninstall(*stray), remedies.again(f"torch=={version}" if version else "torch", "")))
+    )
     explains = _EXPLAINED if clash else ()
     yield finding(
         actual=found, expected=expected, severity=severity, message=message, fix=fix, run=run, explains=explains

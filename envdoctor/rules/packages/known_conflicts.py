@@ -51,7 +51,10 @@ _PROVED = Pattern(r"(?i)dataset scripts")
 
 
 def _script(version: str | None, line: str, *, proved: bool) -> Findings:
-    title, usually = ("", "") if proved else ("datasets 4 does not take trust_remote_code any more", _A_SCRIPT)
+    title = (
+        "datasets 4 runs no scripts of data sets" if proved else "datasets 4 does not take trust_remote_code any more"
+    )
+    usually = "" if proved else _A_SCRIPT
     meaning = "The data set comes as a Python script, which datasets dropped in 4.0"
     yield finding(
         subject="datasets",

@@ -17,6 +17,7 @@ from envdoctor.knowledge.questions import (
 from envdoctor.knowledge.solver import Machine, libraries_know
 from envdoctor.knowledge.torch_builds import Build, build_of, release_of
 from envdoctor.rules.rule import Facts, known, remedies
+from envdoctor.rules.torch import _gpu_code
 from envdoctor.rules.torch import _kernel_error as error
 
 _LISTS = "python -c 'import torch; print(torch.version.cuda, torch.cuda.get_arch_list())'"
@@ -73,7 +74,7 @@ _BUILD_SCRIPTS = (
 
 def _of_unnamed_gpu(facts: Facts) -> tuple[str, ...]:
     """Of no GPU that the text tells: the same release would hold no more code than the one that is there."""
-    told: tuple[str, ...] = (_COVERS, remedies.torch_family(known(facts.packages), "auto", "torch"))
+    told: tuple[str, ...] = (_COVERS, _for_the_one_gpu(facts))
     if circumstances.NEWER_TORCH.stands(facts):
         told = (_TRIED_NEWER, _LISTS, "python -m pip list")
     if not error.is_torchs(facts):
@@ -82,6 +83,16 @@ def _of_unnamed_gpu(facts: Facts) -> tuple[str, ...]:
         first = f"Try it without {compiled}: where it works, compile {compiled} anew, on this GPU. Where not: {told[0]}"
         return first, remedies.again(compiled, _AT_HOME), *told[1:]
     return told
+
+
+def _for_the_one_gpu(facts: Facts) -> str:
+    """The command for torch: uv asks the driver alone, whose newest line may hold no code for an old GPU."""
+    devices, machine = _gpu_code.devices_of(facts), machine_of(facts)
+    if len(devices) == 1:
+        machine = replace(machine, capabilities=tuple(devices))
+        if (build := best_build(machine).build) is not None:
+            return _build_for(facts, machine, build)
+    return remedies.torch_family(known(facts.packages), "auto", "torch")
 
 
 _COVERS = (

@@ -55,6 +55,7 @@ _OTHER_AFTER = Pattern(
     r"\s?(?:or|and) (?:later|newer|older|above|up|below|lower|higher|earlier|less|greater|under|prior)\b"
     r"|\+|x\b| (?:\w{1,12} )?(?:deprecat|remov|dropp|introduc|requir)"
     r"|,? (?:\w{1,12} )?instead\b"
+    r"|,? (?:[\w-]{1,20} ){1,3}(?:was|were|ran|worked|had been) (?:still )?(?:fine|ok|okay|well|without)\b"
     r"|\W{0,3}(?:(?:it|this|that|everything|all|where) ){0,2}(?:works?|worked|fixe[sd]|solve[sd]?|helps?|helped"
     r"|(?:is|was|are) (?:\w{1,12} )?(?:required|needed|recommended|supported|fine|ok))\b"
     r"|\s?(?:(?:版本)?(?:及|或)?(?:其|更)?(?:以上|以下|以前|以后|之前|之后|之間|之间|更高|更低|更新|更早))"
