@@ -123,6 +123,11 @@ _MODULES = Rows(_TABLE, "name", Name, by="module")
 _ARGUMENTS = Rows(_TABLE, "name", Name, by="argument")
 
 
+def is_argument(name: str) -> bool:
+    """Is it an argument that some library dropped or brought along?"""
+    return any(True for _ in ARGUMENTS.among({name})) or any(True for _ in _ARGUMENTS.among({name}))
+
+
 @functools.cache
 def _homes() -> Mapping[str, str]:
     return {name: package for package, names in _TABLE.head["homes"].items() for name in names}

@@ -291,6 +291,14 @@ _MARKS = (
         only=True,
     ),
     _Mark(
+        Pattern(r"\bposition_ids$"),
+        "model",
+        "Only position_ids are missing in the file, a buffer that transformers had in the state_dict from 3 to 4.30",
+        "Load with strict=False: the model makes it itself, and nothing is lost.",
+        only=True,
+        usually="the file was saved with transformers 2, or with 4.31 and later",
+    ),
+    _Mark(
         Pattern(r"\b(?:inv_freq|masked_bias|attn\.bias|relative_position_index|attn_mask)$"),
         "file",
         "Of what is listed only such names are too many as models have for buffers that they compute themselves",

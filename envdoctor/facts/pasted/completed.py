@@ -57,13 +57,15 @@ class Beside:
 
     def with_whole_name(self, line: str) -> str:
         """The last line of a report that ends within a name: with the name's end where the code line before it has it
-        as a whole and no longer one, else without it, since what it would have been cannot be told."""
+        as a whole and no longer one, or where it is an argument that tables know; else without it, since what it
+        would have been cannot be told."""
         cut = _CUT.search(line.rstrip())
         if cut is None:
             return line
         name = cut["name"]
         told = set(re.findall(rf"(?<![\w.]){re.escape(name)}[\w.]*", self._before)) if name else set()
-        return line.rstrip() + cut["quote"] if told == {name} else line[: cut.start()].rstrip(" :(")
+        whole = told == {name} or (not told and "argument" in cut[0] and names.is_argument(name))
+        return line.rstrip() + cut["quote"] if whole else line[: cut.start()].rstrip(" :(")
 
     def complete(self, number: int, text: str) -> str:
         """The message of this line with what it leaves out; lines come in their order."""

@@ -44,3 +44,9 @@ def test_a_name_that_the_code_line_has_whole_is_whole() -> None:
     last = "ImportError: cannot import name 'egg_tools"
     assert any("'egg_tools' from 'ham'" in one for one in read(text.format("egg, egg_tools", last)).messages)
     assert not any("egg_tools" in one for one in read(text.format("egg_tools, egg_tools_new", last)).messages)
+
+
+def test_an_argument_that_tables_know_is_whole_though_its_quote_is_cut_off() -> None:
+    frame = '  File "/v/site-packages/openai/_client.py", line 9, in __init__\n    http_client or httpx.Client(\n'
+    (line,) = read(f"{frame}TypeError: __init__() got an unexpected keyword argument 'proxies").messages
+    assert "unexpected keyword argument 'proxies'" in line

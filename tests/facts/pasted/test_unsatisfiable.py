@@ -53,3 +53,13 @@ def test_the_range_is_the_remedy() -> None:
     found = root(f"{HEAD}", "  - cudatoolkit 11.0*", "  - pytorch 1.4.0* -> cudatoolkit >=10.1.243,<10.2.0a0")
     assert found.subject == "pytorch and cudatoolkit"
     assert "Change one of the two: cudatoolkit >=10.1.243,<10.2.0a0 beside pytorch 1.4.0" in whole(found)
+
+
+def test_a_build_behind_the_release_is_no_part_of_it() -> None:
+    tree = (
+        "UnsatisfiableError: The following specifications were found to be in conflict:\n"
+        "  - cudatoolkit==9.0=h1\n"
+        "  - pytorch==0.4.1=py36_cuda9.2.148_cudnn7_1 -> cudatoolkit=9.2\n"
+    )
+    (line,) = [each for each in read(tree).messages if each.startswith("the solver's conflict")]
+    assert "pytorch 0.4.1 requires cudatoolkit =9.2, and cudatoolkit 9.0 is asked for" in line

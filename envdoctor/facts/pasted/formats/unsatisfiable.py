@@ -15,7 +15,7 @@ from envdoctor.values.pattern import Pattern
 
 _HEAD = Pattern(r"UnsatisfiableError|found to be (?:in conflict|incompatible)|Package \S{1,60} conflicts for:")
 _NAME = r"[A-Za-z_][\w.-]{0,60}"
-_SPEC = rf"(?P<name>{_NAME})(?: |={{1,2}})(?P<release>\d[\d.]{{0,20}})(?:\.?\*)?(?: \S{{1,40}})?"
+_SPEC = rf"(?P<name>{_NAME})(?: |={{1,2}})(?P<release>\d[\d.]{{0,20}})(?:\.?\*)?(?:[ =]\S{{1,60}})?"
 _ASKED = Pattern(rf"(?:[-*] )?{_SPEC}")
 _NEEDS = Pattern(
     rf"(?:[-*] )?{_SPEC} -> (?:\S{{1,80}}(?: \S{{1,60}})? -> ){{0,2}}(?P<other>{_NAME})"
