@@ -61,9 +61,12 @@ def is_on_a_mac(facts: Facts) -> bool:
     return platform_of(facts).startswith("macos")
 
 
+_LINUX_ON_WINDOWS = Pattern(r"Loading binary \S{0,300}\\libbitsandbytes_cpu\.so")
+
+
 def is_of_another_cause(facts: Facts) -> bool:
     """It never came to look for a library of its own, or no release has it: packages/known-errors."""
-    return messages.in_report(facts, _NO_DRIVER, _BEFORE_11) is not None
+    return messages.in_report(facts, _NO_DRIVER, _BEFORE_11, _LINUX_ON_WINDOWS) is not None
 
 
 def read(facts: Facts, *, seen: bool) -> Said | None:

@@ -72,5 +72,11 @@ def advice(name: str, version: str | None, torch: str | None) -> tuple[str, ...]
         return text, shell.with_requirements(install, exact)
     if not shell.is_name(name):
         return ("Install a build of it made for this torch, or remove it.",)
-    again = remedies.again(exact, "--no-deps --no-cache-dir")
-    return f"Install a build of {name} made for this torch, or remove it.", again or remedies.uninstall(name)
+    again = remedies.again(exact, "--no-deps --no-cache-dir --no-build-isolation")
+    return _FROM_WHERE_IT_CAME.format(name), again or remedies.uninstall(name)
+
+
+_FROM_WHERE_IT_CAME = (
+    "Install a build of {} made for this torch, or remove it. What came from a repository or a folder is built again "
+    "from there, without build isolation, which would take a torch of its own."
+)

@@ -153,15 +153,15 @@ def _asked_in_vain(facts: Facts) -> Findings:
             kind="torch-pair-mismatch" if mates else "",
             message=f"{name} {one.version} needs {one.needs}, and {asked_for} was asked for: {_NOT_TOGETHER}.",
             fix=_LEAVE_TO_PIP.format(name, asked_for, one.needs),
-            run=remedies.install(*(together or (asked_for, name))),
+            run=remedies.install(*(together or (one.needs, name))),
             explains=("packages/known-errors",),
         )
 
 
 _NOT_TOGETHER = "they cannot be installed together"
 _LEAVE_TO_PIP = (
-    "Ask for the {0} that goes with {1}: leave its version to the installer; or, where it need not be {1}, write {2} "
-    "in its place."
+    "Where it need not be {1}, write {2} in its place. Else leave the version of {0} to the installer, which takes the "
+    "release that goes with {1}, where there is one."
 )
 
 
