@@ -37,7 +37,7 @@ def text(checkup: Checkup, *, verbose: bool = False) -> Iterator[Line]:
         yield Line()
     shown = [f for f in diagnosis.findings if verbose or f.severity is not Severity.NOTE]
     reported = checkup.facts.origin.kind == "pasted"
-    for (name, own), several in groupby(shown, key=lambda found: (found.rule, found.title)):
+    for (name, own, _), several in groupby(shown, key=lambda found: (found.rule, found.title, found.severity)):
         group = list(several)
         title = own or _title(name, titles.get(name, name), likely=any(found.likely for found in group))
         yield from _block(group, title, verbose=verbose, reported=reported)

@@ -140,5 +140,5 @@ def test_a_flag_of_a_command_is_no_measurement() -> None:
         "ERROR: Unexpected bus error encountered in worker. This might be caused by insufficient shared memory (shm).\n"
     )
     found = doctor.judge(read(text), CheckOptions(target="none")).diagnosis.findings[0]
-    assert "should be plenty" in found.message
+    assert "the text tells of a larger one" in found.message
     assert "the setting did not reach this container" in found.message

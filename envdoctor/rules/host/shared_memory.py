@@ -204,7 +204,7 @@ _LOOK_INTO_IT = Remedy(
 
 def _cut_short(said: str) -> Finding:
     """torch guesses at shared memory for every bus error of a worker."""
-    blamed = "for which torch blames /dev/shm whatever it was; by the text there should be plenty of that"
+    blamed = "for which torch blames /dev/shm whatever it was; the text tells of a larger one"
     return finding(
         title=_BUS_ERROR,
         actual=said,
@@ -219,7 +219,8 @@ def _cut_short(said: str) -> Finding:
 
 _WATCH_IT = Remedy(
     text="Watch df -h /dev/shm in the container while it runs: where it has 64 MiB, make the container anew with the "
-    "setting; where it has room, look at the disk or network drive that holds the data (dmesg), and copy the data to a "
-    "local disk.",
+    "setting (--shm-size or --ipc=host; in Kubernetes an emptyDir with medium: Memory at /dev/shm of the pod, as the "
+    "node's own size changes nothing in it), or take num_workers=0; where it has room, look at the disk or network "
+    "drive that holds the data (dmesg), and copy the data to a local disk.",
     commands=("df -h /dev/shm", "dmesg -T | tail"),
 )

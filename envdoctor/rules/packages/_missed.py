@@ -41,6 +41,9 @@ _HIDDEN = Pattern(
     r"|is not a package|partially initialized|circular import|cannot import name '_\w+' from 'numpy\._?core\b"
 )
 """No release lacks these: another file or folder of that name is imported, or one that was changed meanwhile."""
+_LOCATED = Pattern(
+    r"\bhydra\b.{0,80}\bError (?:getting|loading)|Error (?:getting class|locating target|loading) (?:at )?['\"]?\w"
+)
 _PYTHON_2 = Pattern(r"\bImportError: No module named [A-Za-z_]")
 """Without quotes: so words it a Python 2."""
 _PRIVATE = Pattern(r"_(?!_|core$)\w")
@@ -126,6 +129,8 @@ def read(facts: Facts, line: str) -> Missed | None:
         return None  # a file that hides the module: interpreter/shadowed-modules
     if "Unable to initialize backend '" in line:
         return None  # JAX's log of each way that it tries
+    if "has no attribute" in line and messages.in_report(facts, _LOCATED) is not None:
+        return None  # hydra asks for a module as for an attribute, before it imports it: that failed by another error
     if _PYTHON_2.search(line):
         return None  # another Python runs than the one that has the package: a row of errors.toml
     match = next((m for pattern in _LINES if (m := pattern.search(line))), None)

@@ -38,7 +38,10 @@ class Proof(NamedTuple):
     title: str = ""  # where the rule's own says more
 
 
-_NEWER_PACKAGES = "Install newer releases of the packages that fail, which are built for NumPy 2, or an older NumPy."
+_NEWER_PACKAGES = (
+    "Install newer releases of the packages that fail, which are built for NumPy 2, or an older NumPy; in a notebook "
+    "restart the runtime once NumPy was changed, by whatever package's installation."
+)
 _OF_1 = Proof(
     "A package that was compiled for NumPy 1 meets NumPy 2",
     "it came with an upgrade of something else, and the package (its name stands in the traceback) sets no limit",

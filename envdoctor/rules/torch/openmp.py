@@ -28,5 +28,12 @@ def openmp(facts: Facts, target: Target) -> Findings:
         actual=", ".join(kinds) or "two runtimes",
         severity=ERROR if said else WARNING if target.is_cpu and target.name != "none" else NOTE,
         message=f"Several OpenMP runtimes are loaded: {which}.",
-        fix="Install torch, NumPy and scikit-learn from one source, all by pip or all by conda.",
+        fix=_FROM_ONE_SOURCE,
     )
+
+
+_FROM_ONE_SOURCE = (
+    "Install torch, NumPy, scikit-learn and faiss from one source: all from conda-forge, whose packages share one "
+    "runtime, or all by pip, where what brings a runtime of its own (faiss-cpu on a Mac, an old scikit-learn) is taken "
+    "in another release, or imported before torch. KMP_DUPLICATE_LIB_OK=TRUE only silences it: results may be wrong."
+)

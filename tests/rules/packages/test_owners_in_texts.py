@@ -48,7 +48,7 @@ def findings(text: str) -> tuple[Finding, ...]:
         (XLA, "built with cuDNN 9.8.0 and finds 9.5.1", "9.8.0 or later"),
         (f"{DEVICES}\n{CUT}", "cuts one block of the model in two", "whole to one GPU"),
         (DEVICES, "lies on another device", "batch.to"),
-        (f"{WORKER}\n/dev/shm is 64G here", "plenty", "dmesg"),
+        (f"{WORKER}\n/dev/shm is 64G here", "tells of a larger one", "dmesg"),
         (WORKER, "A loader worker ended in a bus error", "shared memory"),
         (MISMATCH, "kernel module (410.93) and the driver's libraries (430.26)", "Reboot"),
         (INSIDE, "430.26", "its image install no driver"),

@@ -169,7 +169,7 @@ File "/home/u/proj/train.py", line 9, in train_epoch // KeyError: 'labels' | no 
 File "/home/u/proj/train.py", line 9, in train_epoch // if not 0.0 <= lr: // TypeError: '<=' not supported between
   instances of 'float' and 'str' | YAML read 1e-4 | 1.0e-4
 RuntimeError: Expected a 'cuda' generator device but found 'cpu' | lies on another device | torch.Generator
-RuntimeError: CUDA driver error: out of memory | memory of the GPU | nvidia-smi
+RuntimeError: CUDA driver error: out of memory | memory of the device | nvidia-smi
 wandb: ERROR api_key not configured (no-tty) | nobody is logged in | WANDB_MODE
 ValueError: Some specified arguments are not used by the HfArgumentParser: | argument classes | torchrun
 ValueError: Undefined dataset mine in dataset_info.json. | no entry mine | --dataset_dir
