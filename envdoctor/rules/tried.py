@@ -63,7 +63,7 @@ def without_tried(finding: Finding, facts: Facts) -> Finding:
 def _is_done(command: str, tried: str, vain: frozenset[str], helps: frozenset[str], finding: Finding) -> bool:
     if found := _SET.search(command):
         setting = f"{found['name']}={found['value']}"
-        if setting in helps or found["name"] in _LOOKS:
+        if setting in helps or found["name"] in _LOOKS or found["name"] == finding.subject:  # how it is set is at fault
             return False
         named = re.search(rf"\b{found['name']}\b[= ]{{1,3}}{re.escape(found['value'])}(?!\w)", tried)
         return (

@@ -8,6 +8,7 @@ from __future__ import annotations
 import html
 import re
 
+from envdoctor.facts.pasted.printed import with_printed
 from envdoctor.values.pattern import Pattern
 
 LINE = 4_000
@@ -64,7 +65,7 @@ def unwrap(text: str) -> list[str]:
     lines = []
     for line in _without_dicts(_CONTROL.sub("", text)).split("\n"):
         lines += _split_flat_line(_line(line[:LINE]))
-    return _join_answers(lines)
+    return _join_answers(with_printed(lines))
 
 
 def _without_comments(text: str) -> str:

@@ -39,6 +39,8 @@ _ALL = 0.85
 """Of the GPU's memory: then what others hold is no more than a context or a display."""
 _CONTEXT = 1.5
 """GiB that this process's own context and libraries may take beside what torch counts."""
+_LIMIT = 3.9
+"""GiB in one piece, from which on Intel's driver refuses them on the first Arc cards (single allocations)."""
 _SEEN = 0.6
 """GiB beside torch's count from which on somebody looks for them."""
 _LARGE = 0.3
@@ -54,6 +56,7 @@ class Refusal(NamedTuple):
     own: str | None = None  # what this process holds
     idle: float | None = None  # GiB that torch holds and does not use
     whole: bool = False  # is its own share counted with what it holds beside torch?
+    empty: bool = False  # does torch hold nothing at all of an Intel GPU?
 
     @classmethod
     def read(cls, text: str) -> Refusal | None:
@@ -68,6 +71,7 @@ class Refusal(NamedTuple):
             next(filter(None, held.groups()), None) if held else None,
             _idle(text),
             bool(held and held["now"]),
+            "XPU out of memory" in text and " 0 bytes is allocated by PyTorch" in text,
         )
 
     @property
@@ -85,6 +89,8 @@ class Refusal(NamedTuple):
     @property
     def amounts(self) -> str:
         refused = f": {self.wanted} more{', in one piece,' if self.is_one_piece else ''} do not fit into {self.total}"
+        if self.limited:
+            return f": {self.wanted} in one piece were refused on a GPU of {self.total}, of which torch holds nothing"
         if self._is_others():
             return f"{refused}, of which this process{self._part} holds {self.own}"
         if self.refused:
@@ -151,8 +157,21 @@ class Refusal(NamedTuple):
         return self.free is not None and _gib(self.free) >= _gib(self.wanted) + _SPARE
 
     @property
+    def limited(self) -> bool:
+        """Is it an Intel GPU that torch holds nothing of, and that would have room?"""
+        return self.empty and _LIMIT <= _gib(self.wanted) < _gib(self.total)
+
+    @property
     def instead(self) -> tuple[str, str] | None:
         """What it means where the memory is not full at all, and what helps then: smaller batches do not."""
+        if self.limited:
+            return (
+                "the GPU is empty by torch's count, and a request in one piece was refused: Intel's driver gives no "
+                "more than about 4 GiB at once on cards of the first Arc generation",
+                "Set UR_L0_ENABLE_RELAXED_ALLOCATION_LIMITS=1 before Python starts, with a torch for XPU that reads it "
+                "(2.6 and later), or keep each tensor below 4 GiB: a smaller batch, attention in slices, the work in "
+                "pieces.",
+            )
         if self.refused:
             return (
                 "the GPU's memory is not full by its own count, and was refused all the same",
