@@ -16,7 +16,8 @@ _ASKED = (
 @pytest.mark.parametrize("between", ["", "\n", "\n```\n", "\ngives\n", "\nIt prints:\n"])
 def test_answers_below_a_command(between: str) -> None:
     facts = read(f"Training is slow.\n{_ASKED}{between}\n2.4.0+cpu\nNone\nFalse\n")
-    assert isinstance(facts.torch, Torch) and facts.torch.version == "2.4.0+cpu"
+    assert isinstance(facts.torch, Torch)
+    assert facts.torch.version == "2.4.0+cpu"
 
 
 def test_answers_below_lines_that_print() -> None:
