@@ -10,7 +10,7 @@ from envdoctor.values.pattern import Pattern
 _CALL = r"(?:[^()\"']|\([^()]{0,40}\)|\"[^\"]{0,80}\"|'[^']{0,80}'){1,160}?"
 _PRINT = Pattern(rf"\bprint ?\((?P<what>{_CALL})\)")
 _COMMAND = Pattern(r"\W{0,3}\s*(?:\S{0,120}[/\\])?python\S{0,8} -c\b.{0,400}print ?\(.{1,400}")
-_PLAIN = Pattern(rf"\s*print ?\({_CALL}\)\s*;?\s*")
+_PLAIN = Pattern(rf"\s*print ?\({_CALL}\)[\s;]*")
 _LABEL = re.compile(r"^\s*[furFUR]?(?P<quote>['\"])(?:(?!(?P=quote)).){0,80}(?P=quote)\s*,\s*")
 _BETWEEN = Pattern(
     r"\s*(?:`{3,}\w{0,10}|(?:[\w']{1,12} ){0,4}(?:gives?|prints?|returns?|shows?|output|result|says)\b.{0,12}"

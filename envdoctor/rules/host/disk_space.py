@@ -6,7 +6,9 @@ _FULL = 256 << 20  # not even a checkpoint of a small model; our choice
 _LOW = 2 << 30  # one bf16 checkpoint of a 1B model
 _LOW_TEMPORARY = 512 << 20
 _FEW_INODES = 1000
-_SAYS = Pattern(r"(?i)^(?!.*(?:/dev/shm|shared memory|posix_fallocate|\bshm\.(?:h|cc):)).*no space left on device")
+_SAYS = Pattern(
+    r"(?i)^(?!.*(?:/dev/shm|shared memory|posix_fallocate|\bshm\.(?:h|cc):|</torch_\d)).*no space left on device"
+)
 
 
 @rule(WARNING, kind="host-limited", expected=f"{mebibytes(_LOW)} or more")

@@ -9,6 +9,11 @@ _SOURCES = {  # what no package index has: the name alone installs nothing, or a
     "detectron2": "git+https://github.com/facebookresearch/detectron2.git",
     "pytorch3d": "git+https://github.com/facebookresearch/pytorch3d.git",
 }
+_IN_A_REPOSITORY = {
+    "diff-gaussian-rasterization": "./submodules/diff-gaussian-rasterization",
+    "simple-knn": "./submodules/simple-knn",
+}
+"""What lies within the repositories that use it, each with its own, and on no package index."""
 _CLEAN = (
     " Before building from a source tree delete its folder build and its .so files, which otherwise are used again."
 )
@@ -72,7 +77,10 @@ def advice(name: str, version: str | None, torch: str | None) -> tuple[str, ...]
         return text, shell.with_requirements(install, exact)
     if not shell.is_name(name):
         return ("Install a build of it made for this torch, or remove it.",)
-    again = remedies.again(exact, "--no-deps --no-cache-dir --no-build-isolation")
+    options = "--no-deps --no-cache-dir --no-build-isolation"
+    again = remedies.again(exact, options)
+    if name in _IN_A_REPOSITORY:
+        again = f"python -m pip install --force-reinstall {options} {_IN_A_REPOSITORY[name]}"
     return _FROM_WHERE_IT_CAME.format(name), again or remedies.uninstall(name)
 
 

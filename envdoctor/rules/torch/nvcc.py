@@ -1,4 +1,14 @@
-from envdoctor.knowledge.questions import line, messages, numbers, torch_cuda
+from envdoctor.knowledge.questions import (
+    label_of,
+    line,
+    messages,
+    numbers,
+    release_of,
+    release_with,
+    torch_cuda,
+    torch_version,
+    versions,
+)
 from envdoctor.rules.rule import ERROR, NOTE, WARNING, Facts, Findings, Pattern, Skip, finding, known, remedies, rule
 
 _SAYS = Pattern(
@@ -59,6 +69,7 @@ def nvcc(facts: Facts) -> Findings:
         usually=_usually(facts, cuda) if said else "",
         fix=fix,
         run=run,
+        instead=_other_torch(facts, toolkit) if said and run else (),
         explains=("packages/",) if said else ("packages/known-errors",) if failed is WARNING else (),
     )
 
@@ -104,5 +115,15 @@ def _toolkit(facts: Facts, cuda: str) -> tuple[str, tuple[str, ...]]:
 
 _CUDA_HOME = (
     "Point CUDA_HOME to a toolkit of torch's version (in a conda or pixi environment pin cuda-toolkit and cuda-nvcc to "
-    "it), or install the extension as a wheel."
+    "it), install torch for the toolkit's own line, or the extension as a wheel."
 )
+
+
+def _other_torch(facts: Facts, toolkit: str) -> tuple[str, ...]:
+    """The command for a torch of the toolkit's own line, where the release that is here was built for it."""
+    own, version = line(toolkit) or "", torch_version(facts)
+    release = release_of(version) if version else None
+    if not (own in release.lines if release else version is None and release_with(own, beside="")):
+        return ()
+    exact = f"torch=={versions.public(version)}" if version else "torch"
+    return (remedies.torch_family(known(facts.packages), label_of(own), exact),)
