@@ -74,6 +74,6 @@ def raised_where_cut(code: str | None, error: str, last: str) -> str:
     if blamed is None or imported is None:
         return last
     missed = blamed["source"] or blamed["module"]
-    if imported["name"] in (missed, last):
+    if imported["name"] == missed:
         return last
-    return imported["name"]
+    return "" if imported["name"] == last else imported["name"]  # its own part, of which the frames are cut

@@ -125,8 +125,6 @@ _SENTENCE = Pattern(
     r"[a-z].*|PyTorch \(.*|NumPy \d.*|The current PyTorch install.*|Please .*|If you .*|.*\bsm_\d+ sm_\d+.*"
     r"|[Mm]inimum and [Mm]aximum .*|\(\d{1,2}\.\d\) - \(\d{1,2}\.\d\).*"
 )
-
-
 _EXCEPTION = Pattern(r"(?:E {1,3})?(?:[A-Za-z_][\w.]{0,80})?(?:Error(?:_[A-Z]\w{1,40})?|Exception)\b ?:")
 
 
@@ -194,7 +192,10 @@ _APART = Pattern(r"(?<=[\u2e80-\u9fff\uac00-\ud7af\uff00-\uffef])(?=[A-Za-z_'\"`
 _QUOTED_SENTENCE = Pattern(r"[\"“](?P<said>[A-Z][a-z]*(?: [\w,.()'/<>=-]{1,40}){5,60})[\"”]")
 """A message in quotes, where no traceback shows source."""
 _QUOTED_FILE = Pattern(r"[\"“'] ?(?P<said>/\S{1,300}\.so[\w.]{0,20}: .{8,900}?) ?[\"”'][.,]?")
-_QUOTE = Pattern(r"[\"“'] ?(?P<said>[A-Z]\w{2,60}(?:Error|Exception): .{10,1900}?) ?[\"”'][.,]?")
+_QUOTE = Pattern(
+    r"[\"“'] ?(?P<said>(?:[A-Z]\w{2,60}(?:Error|Exception)|ERROR(?=: (?:Could|No|Cannot|Failed)))"
+    r": .{10,1900}?) ?[\"”'][.,]?"
+)
 
 
 def _without_quotes(text: str) -> str:

@@ -29,6 +29,11 @@ def torch_serves(facts: Facts, number: str) -> bool:
     return _serves(torch_build(facts), kernels_of(facts), number)
 
 
+def has_compiled_code(facts: Facts, number: str) -> bool:
+    """Does torch hold code that the GPU runs as it is, without a compilation by the driver?"""
+    return any(code.kind == "cubin" for code in code_for(kernels_of(facts), number))
+
+
 def may_be_another_build(facts: Facts, number: str) -> bool:
     """Is its line not told, and has another torch of the release code for the GPU? Then a report accuses nobody."""
     if not line_is_guessed(facts):

@@ -56,6 +56,11 @@ def names_the_gpu(said: Match[str]) -> bool:
     return bool(said.groupdict())
 
 
+def is_torchs_warning(line: str) -> bool:
+    """Is it the line that compares the GPU with torch's list, and no kernel that failed?"""
+    return any(pattern.search(line) for pattern in _SAYS[:2]) and not any(p.search(line) for p in _SAYS[2:])
+
+
 def name_device(said: Match[str]) -> tuple[str | None, str]:
     groups = said.groupdict()
     number = groups.get("cc")

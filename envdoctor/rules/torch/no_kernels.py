@@ -1,4 +1,17 @@
-from envdoctor.rules.rule import ERROR, NOTE, Facts, Finding, Findings, Skip, Target, finding, known, remedies, rule
+from envdoctor.rules.rule import (
+    ERROR,
+    NOTE,
+    WARNING,
+    Facts,
+    Finding,
+    Findings,
+    Skip,
+    Target,
+    finding,
+    known,
+    remedies,
+    rule,
+)
 from envdoctor.rules.torch import _gpu_code, _kernel_error, _new_build
 
 
@@ -29,6 +42,11 @@ def no_kernels(facts: Facts, target: Target) -> Findings:
         named, gpu = _kernel_error.name_device(said)
         if _kernel_error.within_a_generation(facts, named):
             return
+        if named is not None and _gpu_code.has_compiled_code(facts, named):
+            if all(map(_kernel_error.is_torchs_warning, _kernel_error.lines(facts))):
+                yield _only_warned(gpu, named, ", ".join(_gpu_code.kernels_of(facts)))
+                return
+            named, gpu = None, "the GPU"
         may_serve = None
         if named is None and len(devices) == 1:
             ((only, name),) = devices.items()
@@ -65,6 +83,21 @@ def _finding(
         fix=remedies.choose(target, locked, text, *commands),
         repair=locked,
         explains=() if doubted else ("torch/cuda-error", "torch/import-fails", "attention/", "packages/"),
+    )
+
+
+def _only_warned(gpu: str, number: str, kernels: str) -> Finding:
+    """torch before 1.8 or so looks for the GPU's own number in its list, and for nothing else."""
+    return finding(
+        subject=gpu,
+        title="torch warns of a GPU whose code it holds",
+        severity=WARNING,
+        actual=kernels,
+        expected=_kernel_error.architecture(number),
+        message="torch's warning is no cause of a failure: compiled code runs on later GPUs of the same major "
+        f"version, and {gpu} ({_kernel_error.architecture(number)}) is one of those.",
+        fix="Nothing has to be done. A newer torch names the GPU itself and says nothing.",
+        explains=("packages/known-errors",),
     )
 
 

@@ -15,7 +15,7 @@ ERROR = "module 'torchaudio' has no attribute 'AudioMetaData'"
     [
         (ERROR, "    x = torchaudio.AudioMetaData()\n", "shelf"),
         (ERROR, "    import torchaudio\n", "shelf"),
-        (ERROR, "    from shelf.audio import Model\n", "shelf"),
+        (ERROR, "    from shelf.audio import Model\n", ""),  # its own part, of which the frames are cut
         (ERROR, "    from pyannote.audio import Model\n", "pyannote"),  # whose own frames are cut
         (ERROR, "", ""),
         (ERROR, "```\n", ""),

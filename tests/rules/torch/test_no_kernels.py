@@ -79,6 +79,17 @@ def test_healthy(facts: Facts) -> None:
     assert silent(no_kernels, facts)
 
 
+OLD = ("sm_35", "sm_52", "sm_60", "sm_61", "sm_70", "compute_70")
+
+
+def test_an_old_warning_of_a_gpu_whose_code_is_there_is_no_error() -> None:
+    warned = report("Tesla T4", "1.6.0", OLD, FIXED.format("Tesla T4", 75))
+    assert brief(no_kernels, warned) == ["warning no-kernels-for-gpu Tesla T4"]
+    assert "no cause of a failure" in only(no_kernels, warned).message
+    failed = report("Tesla T4", "", OLD, FIXED.format("Tesla T4", 75), "CUDA error: no kernel image is available")
+    assert all("holds no c" not in found for found in brief(no_kernels, failed))
+
+
 def test_not_judged() -> None:
     assert skipped(no_kernels, pasted(torch=Torch(version="2.6.0")))
     assert skipped(no_kernels, pasted(FIXED.format("X", 120)), CPU_TARGET)
