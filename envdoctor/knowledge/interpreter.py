@@ -46,6 +46,8 @@ def last_python(name: str, version: str) -> str | None:
     """The newest Python for which this release of a compiled package has wheels; None where that is not known."""
     if name in _OF_TORCH and (release := release_of(version)):
         return release.python[1]
+    if not version:
+        return None
     pythons = [python for python, first in _FIRST_WHEELS.get(name, ()) if not versions.below(version, first)]
     older = name in _FIRST_WHEELS and name not in _SINCE and numbers(version)
     return pythons[-1] if pythons else "3.8" if older else None

@@ -89,6 +89,11 @@ class Refusal(NamedTuple):
     @property
     def amounts(self) -> str:
         refused = f": {self.wanted} more{', in one piece,' if self.is_one_piece else ''} do not fit into {self.total}"
+        if self.is_torn:
+            return (
+                f": {self.wanted} in one piece were refused while {self.free} of {self.total} were free and torch held "
+                f"{self.idle or 0.0:.1f} GiB that it did not use"
+            )
         if self.limited:
             return f": {self.wanted} in one piece were refused on a GPU of {self.total}, of which torch holds nothing"
         if self._is_others():
@@ -157,6 +162,13 @@ class Refusal(NamedTuple):
         return self.free is not None and _gib(self.free) >= _gib(self.wanted) + _SPARE
 
     @property
+    def is_torn(self) -> bool:
+        """Would the request fit into what is free and what torch holds unused, if that lay in one piece?"""
+        if self.free is None or self.idle is None or self.refused:
+            return False
+        return self.idle >= _gib(self.wanted) and self.in_pieces and self.is_one_piece
+
+    @property
     def limited(self) -> bool:
         """Is it an Intel GPU that torch holds nothing of, and that would have room?"""
         return self.empty and _LIMIT <= _gib(self.wanted) < _gib(self.total)
@@ -179,6 +191,13 @@ class Refusal(NamedTuple):
                 "(.wslconfig: memory=), a limit that the process was given (set_per_process_memory_fraction, "
                 "a vGPU, ulimit -v), or another process that filled the GPU for a moment. Look at nvidia-smi and "
                 "free -h while it starts.",
+            )
+        if self.is_torn:
+            return (
+                "what is left of the GPU's memory lies in pieces, of which none takes the request (fragmentation)",
+                "Set PYTORCH_ALLOC_CONF=expandable_segments:True before Python starts (PYTORCH_CUDA_ALLOC_CONF before "
+                "torch 2.9); torch.cuda.empty_cache() before the large step gives back what lies unused. Where that is "
+                "not enough, lower what is asked for at once: the resolution, the length, the batch.",
             )
         if self._is_others():
             return (

@@ -1,3 +1,4 @@
+from envdoctor.knowledge.machine import needs_board_wheels
 from envdoctor.knowledge.questions import messages, nvidia_gpu, torch_cuda, torch_version
 from envdoctor.rules.rule import ERROR, Facts, Finding, Findings, Pattern, Skip, Target, finding, known, remedies, rule
 from envdoctor.rules.torch import _meant_gpu
@@ -50,7 +51,7 @@ def cpu_only(facts: Facts, target: Target) -> Findings:
         return
     repair = remedies.torch_pin(target, cuda=True)
     text = _REINSTALL if gpu else f"{_REINSTALL} {_meant_gpu.WITHOUT_ONE}"
-    jetson = gpu is not None and _JETSON.search(gpu) is not None
+    jetson = needs_board_wheels(facts) or (gpu is not None and _JETSON.search(gpu) is not None)
     yield finding(
         title="" if gpu else _WITHOUT_CUDA if said else "A build of torch for the CPU, where a GPU seems to be meant",
         actual=f"{name}, built without CUDA",

@@ -1,17 +1,4 @@
-from envdoctor.rules.rule import (
-    ERROR,
-    NOTE,
-    WARNING,
-    Facts,
-    Finding,
-    Findings,
-    Skip,
-    Target,
-    finding,
-    known,
-    remedies,
-    rule,
-)
+from envdoctor.rules.rule import ERROR, Facts, Finding, Findings, Severity, Skip, Target, finding, known, remedies, rule
 from envdoctor.rules.torch import _gpu_code, _kernel_error, _new_build
 
 
@@ -77,7 +64,7 @@ def _finding(
         title="The driver does not take the compiled code of what runs" if invalid else title,
         actual="no code for this GPU" if either else ", ".join(kernels) or "no code for this GPU",
         expected=f"{_kernel_error.architecture(number)}, or code that it runs",
-        severity=NOTE if doubted else None,
+        severity=Severity.NOTE if doubted else None,
         message=message,
         usually=usually,
         fix=remedies.choose(target, locked, text, *commands),
@@ -91,7 +78,7 @@ def _only_warned(gpu: str, number: str, kernels: str) -> Finding:
     return finding(
         subject=gpu,
         title="torch warns of a GPU whose code it holds",
-        severity=WARNING,
+        severity=Severity.WARNING,
         actual=kernels,
         expected=_kernel_error.architecture(number),
         message="torch's warning is no cause of a failure: compiled code runs on later GPUs of the same major "

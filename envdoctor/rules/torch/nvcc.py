@@ -1,14 +1,5 @@
-from envdoctor.knowledge.questions import (
-    label_of,
-    line,
-    messages,
-    numbers,
-    release_of,
-    release_with,
-    torch_cuda,
-    torch_version,
-    versions,
-)
+from envdoctor.knowledge.questions import line, messages, numbers, torch_cuda, torch_version, versions
+from envdoctor.knowledge.torch_builds import label_of, lines_beside, release_of, release_with
 from envdoctor.rules.rule import ERROR, NOTE, WARNING, Facts, Findings, Pattern, Skip, finding, known, remedies, rule
 
 _SAYS = Pattern(
@@ -120,10 +111,18 @@ _CUDA_HOME = (
 
 
 def _other_torch(facts: Facts, toolkit: str) -> tuple[str, ...]:
-    """The command for a torch of the toolkit's own line, where the release that is here was built for it."""
-    own, version = line(toolkit) or "", torch_version(facts)
+    """The command for a torch of the toolkit's own line, else of the nearest of its major version, where the release
+    that is here was built for one."""
+    own, version = numbers(toolkit)[:2], torch_version(facts)
     release = release_of(version) if version else None
-    if not (own in release.lines if release else version is None and release_with(own, beside="")):
+    lines = release.lines if release else () if version else _offered(line(toolkit) or "")
+    mates = sorted((one for one in lines if numbers(one)[:1] == own[:1]), key=lambda one: abs(numbers(one)[1] - own[1]))
+    if not mates:
         return ()
     exact = f"torch=={versions.public(version)}" if version else "torch"
-    return (remedies.torch_family(known(facts.packages), label_of(own), exact),)
+    return (remedies.torch_family(known(facts.packages), label_of(mates[0]), exact),)
+
+
+def _offered(own: str) -> tuple[str, ...]:
+    """The line itself where torch was ever built for it, else those on both sides."""
+    return (own,) if release_with(own, beside="") else lines_beside(own) or ()

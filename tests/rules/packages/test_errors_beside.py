@@ -138,7 +138,6 @@ def test_a_row_that_asks_for_what_stands_beside_it(beside: str, line: str, subje
     [
         "'NSYS' is not recognized as an internal or external command",
         "libGL.so.1 => /lib/x86_64-linux-gnu/libGL.so.1 (0x00007f)",
-        "fatal error: cuda_utils.h: No such file or directory",
         "'NoneType' object has no attribute 'cget'",
         'Error: unsupported architecture "arm64"',
         "Loaded D:\\ui\\bin\\cudnn64_9.dll",

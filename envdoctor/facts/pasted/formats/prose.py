@@ -68,7 +68,11 @@ _WINDOWS = Pattern(
 _MAC = Pattern(r"(?<![\w:/\\.])(?:/Users/[^/\s]{1,60}|/opt/homebrew)/\S{0,300}(?:lib/python3|-packages/)")
 """Where a Mac's Python keeps what it runs."""
 _APPLES_CHIP = Pattern(r"(?:CPU|Chip|Processor)?:? {0,4}Apple M[1-9](?: (?:Pro|Max|Ultra))?", re.IGNORECASE)
-_BOARD = Pattern(r"\bJetson\b|\bJetPack\b|\btegra\b|\bL4T\b", re.IGNORECASE)
+_BOARD = Pattern(
+    r"\bJetson\b|\bJetPack\b|\btegra\b|\bL4T\b|\b(?:an?|my|the|agx) (?:Orin|Xavier)\b"
+    r"|\b(?:Orin|Xavier) (?:NX|Nano|AGX)\b",
+    re.IGNORECASE,
+)
 _DESKTOP = Pattern(r"x86_64|\bamd64\b|win_amd64|\bJetPack ?7|\bThor\b", re.IGNORECASE)
 """No board that needs NVIDIA's own wheels: JetPack 7 runs those of PyTorch's index."""
 _UNAVAILABLE = Pattern(
