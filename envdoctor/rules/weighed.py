@@ -13,7 +13,8 @@ from envdoctor.values.pattern import Pattern
 
 _LEANS = Pattern(
     r"(?:or|because|both|another of|one of the two|beside it|all of them|most of them|they|them|their|that one|these"
-    r"|those|the other|on \w+$|\()\b|.{0,11}$",
+    r"|those|the other|on \w+$|\(|which|who|whose|where|is|are|was|were|has|have|had|does|do|lies|comes|came|needs"
+    r"|brings|stands)\b|.{0,11}$",
 )
 """The start of a cause that is no sentence by itself: it speaks of one before it."""
 _IT = Pattern(r"(?:it|its)\b")

@@ -187,9 +187,10 @@ _NO_KERNEL = Pattern(r"no kernel image is available|device kernel image is inval
 
 _APART = Pattern(r"(?<=[\u2e80-\u9fff\uac00-\ud7af\uff00-\uffef])(?=[A-Za-z_'\"`])")
 """Where a language without blanks meets a program's words, which no expression would see as the start of a word."""
-
-
-_QUOTED_SENTENCE = Pattern(r"[\"“](?P<said>[A-Z][a-z]*(?: [\w,.()'/<>=-]{1,40}){5,60})[\"”]")
+_QUOTED_SENTENCE = Pattern(
+    r"[\"“](?P<said>[A-Z][a-z]*(?: [\w,.()'/<>=-]{1,40}){5,60}"
+    r"|(?=.{0,300}\b(?:[Ee]rror|[Ff]ailed)\b)\w[^\"“”]{20,900}?)\.?[\"”]\.?"
+)
 """A message in quotes, where no traceback shows source."""
 _QUOTED_FILE = Pattern(r"[\"“'] ?(?P<said>/\S{1,300}\.so[\w.]{0,20}: .{8,900}?) ?[\"”'][.,]?")
 _QUOTE = Pattern(

@@ -5,8 +5,8 @@ _SCARCE = 2 << 30  # less cannot hold torch, a tokenizer and a small model; our 
 _OF_GPU = 0.95  # Vast.ai's self-test asks hosts for this share of GPU memory
 _SAYS = (
     Pattern(
-        r"(?i)oom[-_]?kill|out of memory: killed process|\bsrun: error: .{1,80}: tasks? [\d,-]{1,20}: Out Of Memory"
-        r"|\bslurm out[- ]of[- ]memory|\bslurm OOM\b",
+        r"(?i)oom[-_]?kill|out of memory: kill(?:ed)? process"
+        r"|\bsrun: error: .{1,80}: tasks? [\d,-]{1,20}: Out Of Memory|\bslurm out[- ]of[- ]memory|\bslurm OOM\b",
     ),
     Pattern(r"(?i)killed by signal:? (?:9|killed)"),
     Pattern(r"(?i)(?:exit(?:ed with)?(?: code)?|(?:error|return) code):? ?(?:-9|137)\b"),

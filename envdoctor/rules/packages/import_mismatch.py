@@ -42,7 +42,8 @@ def import_mismatch(facts: Facts, target: Target) -> Findings:
             yield from _not_imported(missed, f"{missed.module}.{what}", rows[0].source if rows else "")
         elif version and (exact := missed.exact(rows)):
             has, top = _who_moves.span_of(exact), exact.module.partition(".")[0]
-            yield _copies.another_copy(facts, target, name, version, has, line, module=top, source=exact.source)
+            torn = _copies.torn_between(facts, name, version, has, line, source=exact.source)
+            yield torn or _copies.another_copy(facts, target, name, version, has, line, module=top, source=exact.source)
         elif missed.is_attribute and what in _PYTHONS_OWN:
             yield _elsewhere.of_python(name, version, what, line)
         elif home := _elsewhere.home_of(name, what, searched=_missed.SEARCHED):
