@@ -208,8 +208,12 @@ def _why_none(machine: Machine, rejected: Sequence[tuple[Build, StackFit]]) -> s
 def _no_code(machine: Machine, rejected: Sequence[tuple[Build, StackFit]]) -> str:
     for device in dict.fromkeys(machine.capabilities):
         if not any(_has_code(build, machine, device) for build, _ in rejected):
-            return f"no published build has code for {compiler_name(device)}"
+            return f"no build of torch {_oldest(rejected)} or later has code for {compiler_name(device)}"
     return f"no published build serves {' and '.join(dict.fromkeys(machine.capabilities))} together"
+
+
+def _oldest(rejected: Sequence[tuple[Build, StackFit]]) -> str:
+    return min((build.torch for build, _ in rejected), key=numbers)
 
 
 def _first(fit: StackFit, what: What) -> Obstacle:

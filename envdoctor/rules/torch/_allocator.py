@@ -201,7 +201,8 @@ class Refusal(NamedTuple):
             )
         if self._is_others():
             return (
-                f"the GPU's memory is full, and other processes hold about {self.others:.0f} GiB of it{self._or}",
+                "the GPU's memory does not suffice, as other processes hold about "
+                f"{self.others:.0f} GiB of it{self._or}",
                 "See with nvidia-smi who holds it. Other ranks of the job: let each load into the GPU of its own "
                 "(torch.cuda.set_device(LOCAL_RANK), device_map={'': LOCAL_RANK}). What is left of runs before, or "
                 "somebody else's: end it, or take another GPU (CUDA_VISIBLE_DEVICES).",

@@ -25,6 +25,12 @@ def kernels_of(facts: Facts) -> tuple[str, ...]:
     return torch.arch_list if torch and torch.arch_list else build.kernels if build else ()
 
 
+def listed_by_torch(facts: Facts) -> tuple[str, ...]:
+    """Its own list. The table of builds has a few more, so that no card is refused wrongly."""
+    torch = known(facts.torch)
+    return torch.arch_list if torch else ()
+
+
 def torch_serves(facts: Facts, number: str) -> bool:
     return _serves(torch_build(facts), kernels_of(facts), number)
 

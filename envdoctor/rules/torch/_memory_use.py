@@ -9,7 +9,7 @@ from envdoctor.rules.torch import _memory_needs as needs
 from envdoctor.rules.torch._allocator import Refusal
 from envdoctor.values.pattern import Pattern
 
-FULL = "the GPU's memory is full"
+FULL = "the GPU's memory does not suffice"
 """What the row of the table means whose error these reasons are for."""
 _ACTIVATIONS = (
     "training keeps the activations of every layer for the backward pass, those of frozen weights too: freezing and "

@@ -48,6 +48,7 @@ def _finding(
     """``either``: whether torch holds code for the GPU depends on its CUDA line, which nobody told. ``shown``: is there
     an error of it?"""
     kernels, doubted = _gpu_code.kernels_of(facts), either and not shown
+    listed = () if either and shown else _gpu_code.listed_by_torch(facts)
     either = either and shown
     vague = number is None or not kernels or either
     extension = _kernel_error.raiser(facts) if vague else None
@@ -62,7 +63,7 @@ def _finding(
     return finding(
         subject=extension or name,
         title="The driver does not take the compiled code of what runs" if invalid else title,
-        actual="no code for this GPU" if either else ", ".join(kernels) or "no code for this GPU",
+        actual=", ".join(listed) or "no code for this GPU",
         expected=f"{_kernel_error.architecture(number)}, or code that it runs",
         severity=Severity.NOTE if doubted else None,
         message=message,

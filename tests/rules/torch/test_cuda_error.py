@@ -99,7 +99,7 @@ def test_a_memory_that_is_not_full_is_not_called_full(line: str) -> None:
 )
 def test_a_full_memory_still_is(line: str) -> None:
     found = only(cuda_error, pasted(line))
-    assert "the GPU's memory is full" in found.message
+    assert "the GPU's memory does not suffice" in found.message
     assert "do not fit into" in found.message
 
 

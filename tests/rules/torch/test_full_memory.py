@@ -109,4 +109,4 @@ def test_generating_takes_no_accumulated_gradients() -> None:
     ],
 )
 def test_a_full_memory_is_told_in_words(text: str) -> None:
-    assert "the GPU's memory is full" in full(text).message
+    assert "the GPU's memory does not suffice" in full(text).message
