@@ -28,7 +28,7 @@ def of_another_python(missing: Match[str], interpreter: Interpreter, title: str)
     fitting = release.python[1]
     return finding(
         title=title,
-        actual=f"a pip of another Python than {named}" if named else "a pip of another Python",
+        actual=f"a pip of another Python than {named}" if named else f"a pip that is offered torch for Python {pips}",
         expected=f"Python {release.python[0]} to {fitting}",
         message=f"pip was offered no torch{wanted}: {missing.string}.",
         usually=f"this pip belongs to Python {pips}, whose first torch is the oldest one that it is offered"

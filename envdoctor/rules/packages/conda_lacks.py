@@ -194,6 +194,20 @@ _LACKING = (
 )
 
 
+_OF_LINUX = frozenset(
+    "ld_impl_linux-64 libgcc-ng libstdcxx-ng libuuid patchelf secretstorage gcc_linux-64 gxx_linux-64 "
+    "gcc_impl_linux-64 gxx_impl_linux-64 kernel-headers_linux-64 sysroot_linux-64".split(),
+)
+"""What an environment that was exported on Linux names, and neither Windows nor macOS has."""
+_NONE_ON_WINDOWS = _OF_LINUX | {"libedit", "ncurses", "readline", "unixodbc", "wurlitzer"}
+_FOR_LINUX = "The list was written on another system: the channels have no {} for this one"
+_WITHOUT_LINUX = (
+    "Make the environment on Linux (on Windows in WSL 2), or keep of the list what the code itself imports (python, "
+    "torch, numpy and their versions) and drop the rest: the solver brings what they need on this system. Who writes "
+    "the file exports it by conda env export --from-history."
+)
+
+
 def _of_channels(facts: Facts, specs: list[str], asked: tuple[str, ...], said: str, proven: bool) -> Finding:
     names = [found["name"].lower() for spec in specs if (found := _NAME.match(spec))]
     other = next(((name, known) for name in names if (known := conda_channels.name_in_conda(name))), None)
@@ -220,6 +234,11 @@ def _of_channels(facts: Facts, specs: list[str], asked: tuple[str, ...], said: s
     homes = {name: home for name in names if (home := conda_channels.home_of(name)) and home not in asked}
     if not homes:
         text = "None of the channels that were asked has this release for this system"
+        windows = platform_of(facts).startswith("win")
+        elsewhere = _NONE_ON_WINDOWS if windows else _OF_LINUX if platform_of(facts).startswith("macos") else ()
+        if linux := [name for name in names if name in elsewhere]:
+            text, help_ = _FOR_LINUX.format(" and no ".join(linux[:3])), _WITHOUT_LINUX
+            return _finding(linux[0], text, said, help_, proven=proven)
         help_ = (
             "Loosen the version, take the channel that has it (conda-forge has most), or install it with pip in the "
             "activated environment (below pip: in an environment file)."

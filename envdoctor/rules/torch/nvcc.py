@@ -78,7 +78,7 @@ def _usually(facts: Facts, cuda: str) -> str:
     )
 
 
-_FOUND = "the build found (CUDA_HOME's, else that of the first nvcc on PATH, else /usr/local/cuda)"
+_FOUND = "the build found (CUDA_HOME's or CUDA_PATH's, else that of the first nvcc on PATH, else /usr/local/cuda)"
 _OR_TORCH = ", or a torch for the toolkit's own line"
 _REPLACED = (
     "the toolkit is another one than the project asks for, or an installation (pytorch-lightning, xformers, a "

@@ -53,4 +53,4 @@ def read(page: Page, draft: Draft) -> None:
         if not re.search(r"error|not |missing|fail", text, re.IGNORECASE):
             page.take(number)
     if cpu and searched:  # it looked for CUDA, found none, and says so nowhere in one line
-        draft.message(f"CUDA Setup failed, the CPU library was loaded: {cpu}")
+        draft.message(f"CUDA Setup failed, and the CPU library took its place: {cpu}")
