@@ -75,13 +75,22 @@ def for_windows(command: str, python: str = "python") -> str:
         if setting[1] and ("$" in command or len(shlex.split(command)) > 2):
             return _settings(command)
         return f"set {setting[1]}={setting[2]}" if setting[1] else f"set {setting[3]}="
-    quoted = re.sub(r"'([^'\"]*)'", r'"\1"', command)
+    quoted = _IN_QUOTES.sub(_in_double_quotes, command)
     if _POSIX_ONLY.match(re.sub(r'"[^"]*"', "", quoted)):
         return ""
     if python != "python":
         quoted = re.sub(r"^python(?= )", lambda _: python, quoted)
         quoted = re.sub(r"^uv pip (\w+)", lambda found: f"uv pip {found[1]} --python {python}", quoted)
     return quoted
+
+
+_IN_QUOTES = Pattern(r"\"[^\"]*\"|'(?P<inside>[^']*)'")
+
+
+def _in_double_quotes(found: re.Match[str]) -> str:
+    """cmd.exe knows double quotes alone; what stands in them is Python's, which takes either for a string."""
+    inside = found["inside"]
+    return found[0] if inside is None else '"' + inside.replace('"', "'") + '"'
 
 
 def _settings(command: str) -> str:

@@ -57,6 +57,7 @@ _SENTENCE = Pattern(r"\b(?:" + "|".join(re.escape(words) for words in _SENTENCES
 _EXCEPTION = Pattern(r"\b(?:" + "|".join(map(re.escape, _EXCEPTIONS)) + r")(?= ?:)", re.IGNORECASE)
 
 
+_CLASS_IN_QUOTES = Pattern(r'"(?P<name>[A-Za-z_]\w{1,60})"(?= object has no attribute)')
 _QUOTES = str.maketrans("\u2018\u2019\u201c\u201d\u2032", "''\"\"'")
 
 
@@ -64,6 +65,7 @@ def as_written(line: str) -> str:
     """The line with the known sentences and the exceptions of Python in it as the tools write them, and with their
     plain quotes where an editor or a forum made typographic ones of them."""
     line = line if line.isascii() else line.translate(_QUOTES)
+    line = _CLASS_IN_QUOTES.sub(r"'\g<name>'", line) if '"' in line else line
     for pattern in (_SENTENCE, _EXCEPTION):
         line = pattern.sub(lambda found: _AS_WRITTEN[found[0].lower()], line)
     return line

@@ -66,7 +66,8 @@ def old_driver(facts: Facts, target: Target, said: Match[str] | None, cuda: str 
         title = "A driver that is too old is told of"
         message = f'The text tells of a driver that is too old, which no program says in it ("{said[0]}").'
     text, command = f"Take a torch build that this driver runs; or get {update}.{renting}", _by_hand(facts)
-    if last := _last_cards(driver):
+    newer = any(questions.numbers(each) >= _AFTER_FERMI for each in questions.machine_of(facts).capabilities)
+    if not newer and (last := _last_cards(driver)):
         message += f" Drivers of that number are the last for {last}: {_NOTHING_SERVES}."
         text, command = _SEE_WHICH_CARD.format(update), "nvidia-smi"
     fix = remedies.choose(target, locked, text, command)
@@ -85,6 +86,7 @@ _SEE_WHICH_CARD = (
     "See which card it is. For such a one no update helps: compute on the CPU, or take another card or a rented one. A "
     "newer card gets {}."
 )
+_AFTER_FERMI = (3, 0)
 _LAST = {
     **dict.fromkeys((340, 341, 342), "cards of 2006 to 2010 (GeForce 8 to 300, compute capability 1.x)"),
     **dict.fromkeys((390, 391), "Fermi (GeForce 400 and 500, compute capability 2.x)"),

@@ -110,3 +110,20 @@ def test_a_channel_that_is_in_the_list_is_not_added() -> None:
     asked = found("ResolvePackageNotFound:\n  - cutensor=1.3\n\nchannels:\n  - pytorch\n")
     assert asked is not None
     assert asked.remedy.commands == ("conda config --append channels conda-forge",)
+
+
+@pytest.mark.parametrize(
+    ("platform", "name", "elsewhere"),
+    [
+        ("Platform: win-64", "readline=8.1", True),
+        ("Platform: win-64", "patchelf=0.12", True),
+        ("Platform: osx-arm64", "patchelf=0.12", True),
+        ("Platform: osx-arm64", "readline=8.1", False),  # which macOS has as well
+        ("Platform: linux-64", "patchelf=0.12", False),
+    ],
+)
+def test_packages_of_linux_are_not_looked_for_in_other_channels(platform: str, name: str, elsewhere: bool) -> None:
+    told = found(f"{platform}\n{listed(name)}")
+    assert told is not None
+    assert told.message.startswith("The list was written on another system") == elsewhere
+    assert not (elsewhere and "conda-forge" in told.remedy.text)

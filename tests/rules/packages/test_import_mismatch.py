@@ -176,3 +176,14 @@ def test_a_name_in_other_capitals_is_told_as_the_package_has_it() -> None:
     assert found.expected == "GPTNeoXForCausalLM"
     assert "in other capitals" in found.message
     assert found.likely
+
+
+def test_a_release_that_another_package_forbids_does_for_neither() -> None:
+    told = said(
+        "ImportError: cannot import name 'split_torch_state_dict_into_shards' from 'huggingface_hub' (/x/__init__.py)\n"
+        "When I update it pip tells me:\n"
+        "tokenizers 0.14.1 requires huggingface_hub<0.18,>=0.16.4, but you have huggingface-hub 0.24.0 which is "
+        "incompatible.\n"
+    )
+    assert "no release of huggingface-hub does for both" in told.message
+    assert told.remedy.commands == ("python -m pip install --upgrade transformers tokenizers",)

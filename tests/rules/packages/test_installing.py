@@ -109,6 +109,9 @@ def test_what_a_nested_pip_takes_as_sources_is_what_fails() -> None:
 
 def test_settings_are_written_as_the_shell_of_windows_reads_them() -> None:
     assert shell.for_windows("export A=1") == "set A=1"
+    assert shell.for_windows("python -c \"print('a')\"") == "python -c \"print('a')\""
+    assert shell.for_windows("python -c 'print(\"a\")'") == "python -c \"print('a')\""
+    assert shell.for_windows("python -m pip install 'a<2' 'b'") == 'python -m pip install "a<2" "b"'
     assert shell.for_windows("export A='x y' B=2") == 'set "A=x y" && set "B=2"'
     assert shell.for_windows("export A=$(python -c 1)") == ""
     assert shell.for_windows("rm -rf build") == ""

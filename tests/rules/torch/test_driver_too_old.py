@@ -136,3 +136,10 @@ def test_a_warning_in_passing_is_not_what_ended_the_run() -> None:
     warned = "UserWarning: CUDA initialization: The NVIDIA driver on your system is too old (found version 9010)."
     found = root(warned, "TypeError: pad_center() takes 1 positional argument but 2 were given")
     assert found.subject == "librosa"
+
+
+def test_a_driver_that_is_the_last_for_some_cards_says_nothing_of_others() -> None:
+    old = Driver(kernel_module="390.77", cuda="9.1")
+    assert "the last for Fermi" in only(driver_too_old, pasted(TOO_OLD.format(9010), driver=old)).message
+    pascal = Gpus(devices=(Gpu(index=0, name="TITAN Xp"),))
+    assert "Fermi" not in only(driver_too_old, pasted(TOO_OLD.format(9010), driver=old, gpus=pascal)).message

@@ -110,3 +110,24 @@ def test_generating_takes_no_accumulated_gradients() -> None:
 )
 def test_a_full_memory_is_told_in_words(text: str) -> None:
     assert "the GPU's memory does not suffice" in full(text).message
+
+
+def test_fragments_that_a_request_would_fit_are_told() -> None:
+    torn = full(
+        "CUDA out of memory. Tried to allocate 35.60 GiB. GPU 0 has a total capacity of 79.33 GiB of which 26.16 GiB "
+        "is free. Process 7 has 53.16 GiB memory in use. Of the allocated memory 11.97 GiB is allocated by PyTorch, and "
+        "40.69 GiB is reserved by PyTorch but unallocated."
+    )
+    assert "lies in pieces" in torn.message
+    assert "expandable_segments" in torn.remedy.text
+
+
+def test_an_empty_gpu_of_intels_refuses_one_large_piece() -> None:
+    words = (
+        "torch.OutOfMemoryError: XPU out of memory. Tried to allocate {} GiB. GPU 0 has a total capacity of 15.11 GiB. "
+        "Of the allocated memory 0 bytes is allocated by PyTorch, and 0 bytes is reserved by PyTorch but unallocated."
+    )
+    limited = full(words.format("8.00"))
+    assert "the GPU is empty by torch's count" in limited.message
+    assert "UR_L0_ENABLE_RELAXED_ALLOCATION_LIMITS=1" in limited.remedy.text
+    assert "larger than the whole GPU" in full(words.format("18.00")).message

@@ -88,3 +88,20 @@ def test_a_folder_of_torchs_own_line() -> None:
     assert "is here as well" in found.message
     (found,) = findings(nvcc, pasted(STOPPED.format("10.2", "12.1"), "ls: /usr/local/cuda-10.2"))
     assert "is here as well" not in found.message
+
+
+@pytest.mark.parametrize(
+    ("toolkit", "cuda", "command"),
+    [
+        ("11.8", "12.1", "uv pip install --torch-backend=cu118"),
+        ("12.2", "11.3", "uv pip install --torch-backend=cu121"),  # for 12.2 there was none
+        ("9.0", "12.1", ""),
+    ],
+)
+def test_a_torch_of_the_toolkits_major_version_is_the_other_way(toolkit: str, cuda: str, command: str) -> None:
+    words = (
+        f"RuntimeError: The detected CUDA version ({toolkit}) mismatches the version that was used to compile PyTorch "
+        f"({cuda}). Please make sure to use the same CUDA versions."
+    )
+    instead = only(nvcc, pasted(words)).remedy.instead
+    assert [each.startswith(command) for each in instead] == ([True] if command else [])
