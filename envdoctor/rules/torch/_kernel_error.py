@@ -97,7 +97,7 @@ def other_than_torch(facts: Facts) -> str | None:
     return next((found.lastgroup for text in lines(facts) if (found := _OTHER.search(text))), None)
 
 
-_TORCHS = Pattern(r"torch|RuntimeError: CUDA error|AcceleratorError")
+_TORCHS = Pattern(r"torch|TORCH_USE_CUDA_DSA|RuntimeError: CUDA error|AcceleratorError")
 
 
 def is_torchs(facts: Facts) -> bool:

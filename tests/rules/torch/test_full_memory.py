@@ -115,8 +115,8 @@ def test_a_full_memory_is_told_in_words(text: str) -> None:
 def test_fragments_that_a_request_would_fit_are_told() -> None:
     torn = full(
         "CUDA out of memory. Tried to allocate 35.60 GiB. GPU 0 has a total capacity of 79.33 GiB of which 26.16 GiB "
-        "is free. Process 7 has 53.16 GiB memory in use. Of the allocated memory 11.97 GiB is allocated by PyTorch, and "
-        "40.69 GiB is reserved by PyTorch but unallocated."
+        "is free. Process 7 has 53.16 GiB memory in use. Of the allocated memory 11.97 GiB is allocated by PyTorch, "
+        "and 40.69 GiB is reserved by PyTorch but unallocated."
     )
     assert "lies in pieces" in torn.message
     assert "expandable_segments" in torn.remedy.text
