@@ -67,7 +67,13 @@ _LONG = 20_000
 """Characters of a report in which a person still tells of the run; a log comes after them."""
 
 
+_LOG = Pattern(r"\W?(?:\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d\S{0,12}:? [IWEF]\d{0,4} |[IWEF]\d{4} \d\d:\d\d)")
+"""A program's own line, which a person only shows."""
+
+
 def is_complaint(text: str) -> bool:
+    if _LOG.match(text):
+        return False
     told = len(text) < 600 and _SAID.search(text) is None and _SLOW.search(text) is not None
     return told and not is_command(text)
 

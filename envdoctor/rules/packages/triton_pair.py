@@ -1,4 +1,4 @@
-from envdoctor.knowledge.questions import extensions
+from envdoctor.knowledge.questions import extensions, messages
 from envdoctor.rules.packages import _assembler, _triton_line, _triton_wheel
 from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Pattern, Skip, Target, finding, remedies, rule
 
@@ -8,6 +8,9 @@ _TOO_OLD = Pattern(
 _GONE = Pattern(r"(?i)cannot import name|has no (?:attribute|name)")
 _PART = Pattern(r"(?i)No module named '?triton\.")
 _EXPLAINED = ("packages/conflicts torch triton", "packages/import-mismatch triton")
+
+
+_OF_XLA = Pattern(r"nvptx_compiler|external/(?:xla|org_tensorflow)/|XlaRuntimeError")
 
 
 @rule(ERROR, kind="triton-mismatch", subject="triton")
@@ -29,8 +32,8 @@ def triton_pair(facts: Facts, target: Target) -> Findings:
         raise Skip("neither torch nor an error of triton is reported")
     triton, wanted = _triton_wheel.version(facts), _triton_wheel.specifier(facts)
     if said is not None:
-        if _triton_line.is_of_nvcc(facts, said):
-            return  # the toolkit that compiles something here: packages/known-errors
+        if _triton_line.is_of_nvcc(facts, said) or (triton is None and messages.anywhere(facts, _OF_XLA)):
+            return  # the toolkit that compiles something here, or JAX: packages/known-errors
         if _triton_line.is_a_programs_word(facts, said):
             yield from _asked_by_a_program(facts, said)
         elif _triton_line.is_of_the_assembler(said):
