@@ -69,7 +69,7 @@ _MAC = Pattern(r"(?<![\w:/\\.])(?:/Users/[^/\s]{1,60}|/opt/homebrew)/\S{0,300}(?
 """Where a Mac's Python keeps what it runs."""
 _APPLES_CHIP = Pattern(r"(?:CPU|Chip|Processor)?:? {0,4}Apple M[1-9](?: (?:Pro|Max|Ultra))?", re.IGNORECASE)
 _BOARD = Pattern(
-    r"\bJetson\b|\bJetPack\b|\btegra\b|\bL4T\b|\b(?:an?|my|the|agx) (?:Orin|Xavier)\b"
+    r"\bJetson\b|\bJetPack\b|\btegra\b|\bL4T\b|\b(?:an?|my|the|agx) Orin\b|\bagx Xavier\b"
     r"|\b(?:Orin|Xavier) (?:NX|Nano|AGX)\b",
     re.IGNORECASE,
 )
