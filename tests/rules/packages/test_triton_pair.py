@@ -137,3 +137,10 @@ def test_whose_assembler_it_is_stays_open_without_its_path() -> None:
 def test_a_title_says_no_more_than_its_finding(line: str, title: str) -> None:
     found = of_assembler(line + "\n")
     assert title in found.title if title else not found.title
+
+
+def test_an_assembler_that_jax_called_is_not_tritons() -> None:
+    aborted = "ptxas fatal   : Ptx assembly aborted due to errors"
+    assert findings(triton_pair, read(f"{aborted}\n"))
+    xla = "F external/org_tensorflow/tensorflow/compiler/xla/service/gpu/nvptx_compiler.cc:478] ptxas returned an error"
+    assert silent(triton_pair, read(f"{xla}\n{aborted}\n"))

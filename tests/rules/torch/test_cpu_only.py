@@ -105,3 +105,15 @@ def test_a_plan_of_conda_that_takes_a_build_for_processors() -> None:
 def test_who_asks_for_the_gpu_means_one(asked: str) -> None:
     cut = 'Traceback (most recent call last):\n  File "run.py", line 7, in <module>\n    main()\n'
     assert root(f"{asked}\n\nUltralytics YOLOv8.2.1 Python-3.10.2 torch-2.3.1+cpu\n{cut}").rule == "torch/cpu-only"
+
+
+def test_a_board_that_is_told_of_takes_nvidias_own_wheel() -> None:
+    found = root('On an Orin it fails with "AssertionError: Torch not compiled with CUDA enabled".', "torch==2.5.0")
+    assert found.rule == "torch/cpu-only"
+    assert "JetPack" in found.remedy.text
+    weights = root(
+        "With the Xavier initialization it fails:",
+        "AssertionError: Torch not compiled with CUDA enabled",
+        "torch==2.5.0",
+    )
+    assert "JetPack" not in weights.remedy.text
