@@ -44,7 +44,7 @@ def release_findings(kind: Literal["broken", "slow"], facts: Facts, target: Targ
             actual=version,
             expected=row.instead,
             message=f"{row.package} {version}: {row.what}.",
-            fix=remedies.from_lock(facts, target, row.package, row.advice, _command(row)),
+            fix=remedies.from_lock(facts, target, row.package, row.advice, _command(row, facts)),
             severity=Severity[word.upper()],
             source=row.source,
             explains=("host/complained-of",) if full and row.symptom else (),
@@ -96,7 +96,10 @@ def _cudnn(facts: Facts) -> str | None:
     return next((version for version in (torch.cudnn if torch else None, *wheels) if version), None)
 
 
-def _command(row: KnownRelease) -> str:
+def _command(row: KnownRelease, facts: Facts) -> str:
+    """For torch from the index of the driver's CUDA: PyPI's build for Windows has none."""
+    if row.package == "torch" and remedies.install(row.instead) and platform_of(facts).startswith("win"):
+        return remedies.install_releases("torch", row.instead, facts)
     return "" if row.package == "python" else remedies.install(row.instead)
 
 

@@ -53,7 +53,8 @@ _OTHER = Pattern(
 """Words before a release by which it is another one than the one that runs."""
 _OTHER_AFTER = Pattern(
     r"\s?(?:or|and) (?:later|newer|older|above|up|below|lower|higher|earlier|less|greater|under|prior)\b"
-    r"|,? we (?:changed|flipped|removed|renamed)\b|\+|x\b| (?:\w{1,12} )?(?:deprecat|remov|dropp|introduc|requir)"
+    r"|,? (?:[\w-]{1,20},? ){0,4}(?:did|does) ?n[o']t (?:work|help)\b|,? we (?:changed|flipped|removed|renamed)\b"
+    r"|\+|x\b| (?:\w{1,12} )?(?:deprecat|remov|dropp|introduc|requir)"
     r"|,? (?:\w{1,12} )?instead\b"
     r"|,? (?:[\w-]{1,20} ){1,3}(?:was|were|ran|worked|had been) (?:still )?(?:fine|ok|okay|well|without)\b"
     r"|\W{0,3}(?:(?:it|this|that|everything|all|where) ){0,2}(?:works?|worked|fixe[sd]|solve[sd]?|helps?|helped"
