@@ -225,7 +225,12 @@ _BY_WHAT_ASKS = (
 _BY_TORCH = " torch brings its own: install torch again if it is the one that asks."
 
 
+_FIRST_WHEEL = 8  # of NVIDIA's packages of cuDNN on PyPI
+
+
 def _wheel(line: str, major: str) -> str:
+    if major and int(major) < _FIRST_WHEEL:
+        return f"conda install -c conda-forge 'cudnn={major}.*'"
     return f"python -m pip install 'nvidia-cudnn-{line}{f'=={major}.*' if major else ''}'"
 
 
