@@ -98,7 +98,7 @@ def test_an_old_release_resolves_by_itself(requirement: str) -> None:
 
 @pytest.mark.parametrize("requirements", COMMANDS, ids=" ".join)
 def test_what_a_command_asks_for_is_there(requirements: tuple[str, ...]) -> None:
-    on_a_mac = any(_named(one) == "jax-metal" for one in requirements)
+    on_a_mac = any(_named(one) in ("jax-metal", "tensorflow-metal") for one in requirements)
     _is_there(requirements, "aarch64-apple-darwin" if on_a_mac else "x86_64-manylinux_2_28")
 
 
