@@ -118,9 +118,7 @@ def _of_an_end(facts: Facts, line: str) -> Findings:
     built = outside and any(map(_BUILDS.search, facts.messages))
     told = messages.is_told(line)
     yield finding(
-        title="A process was killed from outside"
-        if outside
-        else "Memory was not enough, the machine's or the job's share of it",
+        title="A process was killed from outside" if outside else _SHORT,
         actual=line,
         expected="more memory",
         severity=WARNING if told else ERROR,

@@ -1,4 +1,5 @@
-from envdoctor.knowledge.questions import circumstances, errors_in, lines_beside, newest_python, release_of, versions
+from envdoctor.knowledge.questions import circumstances, errors_in, newest_python, versions
+from envdoctor.knowledge.torch_builds import label_of, lines_beside, release_of
 from envdoctor.rules.finding import ERROR, NOTE, WARNING, Finding, Findings, Remedy, Severity, finding
 from envdoctor.rules.interpreter._pips_python import of_another_python, offered_releases
 from envdoctor.rules.packages._install_log import ISOLATED
@@ -167,7 +168,7 @@ def _no_such_index(facts: Facts) -> Finding | None:
             subject="the index",
             title="The index that is asked for is not there",
             actual=f"cu{found['line']}",
-            expected=f"{'one of ' if near[1:] else ''}{', '.join('cu' + each.replace('.', '') for each in near)}",
+            expected=f"{'one of ' if near[1:] else ''}{', '.join(map(label_of, near))}",
             kind="package-conflict",
             message=f"PyTorch has no index cu{found['line']}: no torch was built for CUDA {cuda}.",
             fix=f"Ask for a line that there is (CUDA {', '.join(near)}), {_ANY_TOOLKIT}",

@@ -1,33 +1,28 @@
 """The release that a text names has what the error misses: it is not what runs."""
 
-from envdoctor.knowledge.questions import normal
-from envdoctor.rules.rule import WARNING, Facts, Finding, Pattern, Target, finding, messages, remedies
+from envdoctor.rules.packages import _unmet
+from envdoctor.rules.rule import WARNING, Facts, Finding, Target, finding, messages, remedies
 
-_TORN = Pattern(
-    r"(?P<who>[A-Za-z][\w.-]{0,60}) (?P<of>\d[\w.]{0,20}) requires (?P<name>[A-Za-z][\w.-]{0,60}?)"
-    r"(?P<use>[<>=!~][^\s;]{1,60}), but you have \S{1,60} (?P<version>\d[\w.]{0,20})"
-)
-"""What pip says of a release that it brought, and that another package does not take."""
 _WITH = {"tokenizers": ("transformers",)}
 """Who holds a package to a few releases, so that it moves with it alone."""
 
 
 def torn_between(facts: Facts, name: str, version: str, has: str, line: str, *, source: str) -> Finding | None:
     """The release that has what is missed is one that pip warned of: then nobody says that it runs."""
-    found = messages.anywhere(facts, _TORN)
-    if found is None or normal(found["name"]) != name or found["version"] != version:
+    demand = _unmet.demand_against(facts, name, version)
+    if demand is None:
         return None
-    who = f"{found['who']} {found['of']}"
+    who = f"{demand.name} {demand.version}"
     return finding(
         subject=name,
-        actual=f"{found['use']} for {who}",
-        expected=f"a release of {found['who']} that takes the {name} that is asked for",
+        actual=f"{demand.wanted.specifier} for {who}",
+        expected=f"a release of {demand.name} that takes the {name} that is asked for",
         certain=False,
-        message=f"{has}; {who} takes {name}{found['use']} alone, and {version} is none of those: no release of {name} "
+        message=f"{has}; {who} takes {demand.needs} alone, and {version} is none of those: no release of {name} "
         f"does for both: {messages.own_words(line)}",
-        fix=f"Move what holds {name} back: upgrade {found['who']} and whatever pins it, or take a release of what asks "
+        fix=f"Move what holds {name} back: upgrade {demand.name} and whatever pins it, or take a release of what asks "
         f"for the newer {name} (the traceback names it) that is as old as {who}.",
-        run=(remedies.upgrade(*_WITH.get(found["who"], ()), found["who"]),),
+        run=(remedies.upgrade(*_WITH.get(demand.name, ()), demand.name),),
         source=source,
     )
 

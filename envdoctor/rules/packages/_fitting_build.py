@@ -8,12 +8,10 @@ _SOURCES = {  # what no package index has: the name alone installs nothing, or a
     "apex": "git+https://github.com/NVIDIA/apex.git",
     "detectron2": "git+https://github.com/facebookresearch/detectron2.git",
     "pytorch3d": "git+https://github.com/facebookresearch/pytorch3d.git",
-}
-_IN_A_REPOSITORY = {
+    # which lie within the repositories that use them, each with its own
     "diff-gaussian-rasterization": "./submodules/diff-gaussian-rasterization",
     "simple-knn": "./submodules/simple-knn",
 }
-"""What lies within the repositories that use it, each with its own, and on no package index."""
 _CLEAN = (
     " Before building from a source tree delete its folder build and its .so files, which otherwise are used again."
 )
@@ -54,10 +52,7 @@ def advice(name: str, version: str | None, torch: str | None) -> tuple[str, ...]
         )
         if name == "flash-attn":
             text += " FLASH_ATTENTION_FORCE_BUILD=TRUE builds it where the ready wheel is the one that does not fit."
-        options = "--no-deps --no-cache-dir --no-build-isolation"
-        build = remedies.again(exact, options)
-        if name in _SOURCES:
-            build = f"python -m pip install --force-reinstall {options} {_SOURCES[name]}"
+        build = _built_again(name, exact)
         return (text, build, remedies.uninstall(name)) if build else (text, remedies.uninstall(name))
     if name == "xformers" and torch and (made := pairs.xformers_for(torch)):
         command = shell.with_requirements(f"{install} --no-deps", f"xformers=={made}")
@@ -77,11 +72,15 @@ def advice(name: str, version: str | None, torch: str | None) -> tuple[str, ...]
         return text, shell.with_requirements(install, exact)
     if not shell.is_name(name):
         return ("Install a build of it made for this torch, or remove it.",)
+    return _FROM_WHERE_IT_CAME.format(name), _built_again(name, exact) or remedies.uninstall(name)
+
+
+def _built_again(name: str, exact: str) -> str:
+    """The command that compiles it here for this torch, from its sources where no index has it."""
     options = "--no-deps --no-cache-dir --no-build-isolation"
-    again = remedies.again(exact, options)
-    if name in _IN_A_REPOSITORY:
-        again = f"python -m pip install --force-reinstall {options} {_IN_A_REPOSITORY[name]}"
-    return _FROM_WHERE_IT_CAME.format(name), again or remedies.uninstall(name)
+    if name in _SOURCES:
+        return f"python -m pip install --force-reinstall {options} {_SOURCES[name]}"
+    return remedies.again(exact, options)
 
 
 _FROM_WHERE_IT_CAME = (

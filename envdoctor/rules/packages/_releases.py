@@ -98,9 +98,10 @@ def _cudnn(facts: Facts) -> str | None:
 
 def _command(row: KnownRelease, facts: Facts) -> str:
     """For torch from the index of the driver's CUDA: PyPI's build for Windows has none."""
-    if row.package == "torch" and remedies.install(row.instead) and platform_of(facts).startswith("win"):
+    command = "" if row.package == "python" else remedies.install(row.instead)
+    if command and row.package == "torch" and platform_of(facts).startswith("win"):
         return remedies.install_releases("torch", row.instead, facts)
-    return "" if row.package == "python" else remedies.install(row.instead)
+    return command
 
 
 def _complains(facts: Facts) -> bool:

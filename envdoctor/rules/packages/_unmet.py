@@ -7,7 +7,7 @@ from envdoctor.knowledge.questions import normal, requirements
 from envdoctor.rules.rule import Facts, Pattern, versions
 from envdoctor.values.frozen import frozen
 
-_ONE = r"(?P<one>[A-Za-z][\w.-]{0,80}) \d[\w.+!-]{0,80}:? (?:requires|needs|has requirement) "
+_ONE = r"(?P<one>[A-Za-z][\w.-]{0,80}) (?P<version>\d[\w.+!-]{0,80}):? (?:requires|needs|has requirement) "
 _WANTED = r"(?P<wanted>[A-Za-z][\w.-]{0,80}(?:\[[\w,-]{1,80}\])? ?\(?[<>=!~]=?[^ ]{1,200})"
 LINES = (
     # pip: "a 1.0 requires b<2, but you have b 2.1 which is incompatible."; reports shorten it in many ways
@@ -20,6 +20,8 @@ LINES = (
     Pattern(r"package `(?P<one>[^`]+)` requires `(?P<wanted>[^`]+)`"),
 )
 """``one`` asks, ``wanted`` is the requirement."""
+HAVE = Pattern(r"but you(?:'ll)? have \S{1,80} v?(?P<version>\d[\w.+]{0,40})")
+"""What is there in place of what is asked for."""
 _USER = Pattern(
     r"\bThe user requested (?:\(constraint\) )?(?P<wanted>[A-Za-z][\w.-]{0,80} ?[<>=!~]=?[^ ,]{1,80}"
     r"(?:(?:, ?| and )[<>=!~]=?[^ ;,]{1,60}){0,8})"
@@ -33,7 +35,7 @@ _DEPENDS = Pattern(
 
 @frozen
 class ListedDemand:
-    """What a release of a package asks for, in pip's list below "The conflict is caused by"."""
+    """What a release of a package asks for, as pip says where it cannot be had."""
 
     name: str
     version: str
@@ -49,6 +51,18 @@ def list_of_demands(facts: Facts) -> Iterator[ListedDemand]:
         found = _DEPENDS.search(line.strip(" -"))
         if found and (wanted := _bounds(found["wanted"])):
             yield ListedDemand(name=normal(found["one"]), version=found["version"], wanted=wanted)
+
+
+def demand_against(facts: Facts, name: str, version: str) -> ListedDemand | None:
+    """What another package asks for in place of this release, which pip found beside it."""
+    for line in facts.messages:
+        found, have = LINES[0].search(line), HAVE.search(line)
+        if found is None or have is None or have["version"] != version:
+            continue
+        wanted = _bounds(found["wanted"])
+        if wanted and wanted.name == name:
+            return ListedDemand(name=normal(found["one"]), version=found["version"], wanted=wanted)
+    return None
 
 
 def is_listed(line: str) -> bool:

@@ -3,7 +3,6 @@ from envdoctor.rules.packages import _install_log, _unmet
 from envdoctor.rules.rule import ERROR, NOTE, WARNING, Facts, Findings, Pattern, Target, finding, remedies, rule
 
 _KEPT = Pattern(r"but you have torch (?P<version>\d[\w.+]{1,40})")
-_HAVE = Pattern(r"but you(?:'ll)? have \S{1,80} v?(?P<version>\d[\w.+]{0,40})")
 _ABSENT = Pattern(r"which is not installed|but it is not installed")
 
 
@@ -46,7 +45,7 @@ def reported_conflicts(facts: Facts, target: Target) -> Findings:
         advice = _of_mates(facts, one, wanted, requirement, line) if mates else None
         advice = advice or _of_any(one, wanted.name, version, requirement)
         fix = remedies.from_lock(facts, target, wanted.name, *advice[:2], instead=advice[2:])
-        noted = (_HAVE.search(line) or _ABSENT.search(line)) and _install_log.notes_only(facts)
+        noted = (_unmet.HAVE.search(line) or _ABSENT.search(line)) and _install_log.notes_only(facts)
         if noted and not (mates or fix.pins or wanted.name in _install_log.STACK):
             yield from _notice(facts, one, wanted.name, requirement, line)
             continue
@@ -102,7 +101,7 @@ _HOLDS = {
 
 def _notice(facts: Facts, one: str, name: str, requirement: str, line: str) -> Findings:
     """pip installed all the same, and says which demand of something else is no longer met."""
-    have, said = _HAVE.search(line), line.rstrip(".")
+    have, said = _unmet.HAVE.search(line), line.rstrip(".")
     there = f"{name} {have['version'].rstrip('.,*')}" if have else "another one"
     absent = _ABSENT.search(line) is not None
     meaning = f"was there before, wants {requirement}, which is not there"

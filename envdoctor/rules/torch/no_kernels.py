@@ -48,8 +48,8 @@ def _finding(
     """``either``: whether torch holds code for the GPU depends on its CUDA line, which nobody told. ``shown``: is there
     an error of it?"""
     kernels, doubted = _gpu_code.kernels_of(facts), either and not shown
-    listed = () if either and shown else _gpu_code.listed_by_torch(facts)
     either = either and shown
+    listed = () if either else _gpu_code.listed_by_torch(facts)
     vague = number is None or not kernels or either
     extension = _kernel_error.raiser(facts) if vague else None
     locked = remedies.locked_pins(target, known(facts.packages), "torch", "torchvision", "torchaudio")
