@@ -38,7 +38,8 @@ MODULES = {
     "deepspeed": "deepspeed",
     "causal_conv1d": "causal-conv1d",
     "selective_scan": "mamba-ssm",
-    "mamba": "mamba-ssm",
+    "mamba_ssm": "mamba-ssm",
+    "mamba-ssm": "mamba-ssm",
     "transformer_engine": "transformer-engine",
     "transformerengine": "transformer-engine",
     "amp_c": "apex",
@@ -234,7 +235,7 @@ def named_in(text: str) -> list[str]:
     ]
 
 
-_INSTALLED = Pattern(r"(?:site|dist)-packages[/\\](?P<inside>[^\s:'\"]{1,200}\.(?:so|pyd|dll))\b")
+_INSTALLED = Pattern(r"(?:site|dist)[-_]packages[/\\](?P<inside>[^\s:'\"]{1,200}\.(?:so|pyd|dll))\b")
 _OF_OTHERS = Pattern(r"selective_scan_(?:cuda_)?(?:core|oflex|ndstate|n|vim|rot)\w*|libmamba\w*")
 """VMamba's kernels and their kin, which no distribution on the index holds (mamba-ssm's is selective_scan_cuda), and
 conda's solver."""

@@ -195,6 +195,15 @@ def one_class_with(package: str, argument: str, named: Collection[str] = ()) -> 
     return found[0] if len(spans) == 1 else ""
 
 
+def only_library_with(argument: str) -> str:
+    """The one library that was read of which classes gained or lost an argument of this name, where the name is such
+    that no two are likely to have it for different things; "" where there is none, or more than one."""
+    if not _METHOD.fullmatch(argument):
+        return ""
+    found = [package for package in history.packages() if history.classes_with(package, argument)]
+    return found[0] if len(found) == 1 else ""
+
+
 def is_module(path: str) -> bool:
     """Is this a module that came or went, and no name within one?"""
     return history.is_module(path)

@@ -107,5 +107,6 @@ def test_an_environment_s_name_names_no_extension() -> None:
     assert named_in("/envs/mamba2/lib/python3.10/site-packages/my_ops.cpython-310-x86_64-linux-gnu.so") == []
     assert named_in("/e/site-packages/selective_scan_cuda_core.abi3.so: undefined symbol: _ZN3c10") == []
     assert named_in("/e/site-packages/selective_scan_cuda.abi3.so: undefined symbol: _ZN3c10") == ["mamba-ssm"]
+    assert named_in("the conda environment mamba2, /e/mamba2/lib/site_packages/selective_scan_cuda_core.abi3.so") == []
     assert named_in("/opt/libmmcv_ops.so: undefined symbol: _ZN3c10") == ["mmcv"]
     assert named_in("/opt/conda/lib/libmamba.so.2: undefined symbol: _ZN3fmt") == []

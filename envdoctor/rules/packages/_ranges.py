@@ -35,11 +35,16 @@ def rows_of(line: str, facts: Facts) -> Iterator[names.Name]:
 
 
 def rows_of_unnamed(argument: str, facts: Facts) -> Iterator[names.Name]:
-    """Rows of an argument, where the error names no class and the text a library of which one class alone has it."""
+    """Rows of an argument, where the error names no class and the text a library of which one class alone has it; where
+    it names no library, of the only one that dropped an argument of such a long name."""
     words = frozenset(re.findall(r"\b[A-Z]\w{3,60}", "\n".join((*facts.messages, *facts.remarks.values()))))
-    for key, package in facts.remarks.items():
-        if not key.startswith("library named "):
-            continue
+    named = [package for key, package in facts.remarks.items() if key.startswith("library named ")]
+    if not named:
+        alone = names.only_library_with(argument)
+        owner = names.one_class_with(alone, argument, words) if alone else ""
+        rows = (row for row in names.of_call(owner, argument) if row.package == alone)
+        yield from (row for row in rows if row.direction == "removed")
+    for package in named:
         if owner := names.one_class_with(package, argument, words):
             yield from (row for row in names.of_call(owner, argument) if row.package == package)
         else:

@@ -33,7 +33,7 @@ def changed_calls(facts: Facts, target: Target) -> Findings:
             for row in rows
             if _callers.is_seen(row.package, facts, line)
             or _is_its_own(row)
-            or (_is_singular(row) and not told_of and not _is_anothers(row, facts, line))
+            or (_is_singular(row) and not (told_of or _UNNAMED.search(line) or _is_anothers(row, facts, line)))
         ]
         concerned = seen or rows
         if len({row.package for row in concerned}) != 1:

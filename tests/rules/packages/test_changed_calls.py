@@ -65,6 +65,14 @@ def test_classes_of_nobody() -> None:
     assert skipped(changed_calls, Facts())
 
 
+def test_an_argument_that_one_library_alone_dropped_tells_it_where_python_names_no_class() -> None:
+    line = "TypeError: __init__() got an unexpected keyword argument '{}'"
+    (found,) = findings(changed_calls, Facts(messages=(line.format("progress_bar_refresh_rate"),)))
+    assert (found.subject, found.severity) == ("pytorch-lightning", Severity.WARNING)
+    assert "most often" in found.message.lower()
+    assert silent(changed_calls, Facts(messages=(line.format("use_auth_token"),)))  # many libraries have it
+
+
 def test_a_configuration_file_of_a_newer_accelerate() -> None:
     frame = '  File "/x/site-packages/accelerate/commands/launch.py", line 805, in _validate_launch_command'
     found = root(frame, "TypeError: __init__() got an unexpected keyword argument 'debug'")
