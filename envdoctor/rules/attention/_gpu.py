@@ -1,10 +1,10 @@
 """The GPU that attention runs on, the cuDNN in use there, and where torch puts its attention first by itself."""
 
-from envdoctor.knowledge.questions import Numbers, numbers, torch_version, versions
+from envdoctor.knowledge.questions import numbers, torch_version, versions
 from envdoctor.rules.finding import Pin, Repair, SetFlag, SetVariable
 from envdoctor.rules.hardware import Capability as Capability
 from envdoctor.rules.rule import Facts, Skip, Target, known, likely_capabilities, remedies, trains_on_gpu
-from envdoctor.rules.torch._cudnn_release import release
+from envdoctor.rules.torch import _cudnn_release
 
 FLASH_FIRST = "flash,efficient,math,cudnn"
 
@@ -29,25 +29,15 @@ def need_capabilities(facts: Facts, target: Target, unknown: str = "the GPU is n
 
 def torch_chooses(facts: Facts, found: frozenset[Capability]) -> bool:
     """Will torch itself put cuDNN first, at the first attention? What it then takes cannot be read before."""
-    version, variables, cudnn = torch_version(facts), known(facts.variables) or {}, cudnn_version(facts)
+    version, variables, cudnn = torch_version(facts), known(facts.variables) or {}, _cudnn_release.in_use(facts)
     recent = version is not None and versions.at_least(version, _CHOSEN_SINCE)
     able = cudnn is not None and (*cudnn, 0)[:3] >= _CHOSEN_FROM
     return recent and able and bool(found & _CHOSEN_ON) and variables.get(_VARIABLE) != "1"
 
 
-def cudnn_version(facts: Facts) -> Numbers | None:
-    """The cuDNN in use: as torch loaded it ("9.20.0", or 92000), else the installed wheel."""
-    torch, packages = known(facts.torch), known(facts.packages)
-    wheels = [packages.version(f"nvidia-cudnn-cu{major}") for major in (13, 12)] if packages else []
-    for text in (torch.cudnn if torch else None, *wheels):
-        if version := release(text):
-            return version
-    return None
-
-
 def before_mended(facts: Facts) -> str | None:
     """The cuDNN in use, where its backward may be wrong."""
-    version = cudnn_version(facts)
+    version = _cudnn_release.in_use(facts)
     return ".".join(map(str, version)) if version is not None and version < _MENDED else None
 
 

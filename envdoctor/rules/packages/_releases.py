@@ -16,6 +16,7 @@ from envdoctor.rules.rule import (
     likely_capabilities,
     remedies,
 )
+from envdoctor.rules.torch import _cudnn_release
 
 _SLOW = Pattern(r"(?i)\b(?:slow|slower|slowness|times as long|takes longer|\d+ ?x longer)\b")
 
@@ -82,18 +83,11 @@ def _so_built(row: KnownRelease, facts: Facts, target: Target) -> bool | None:
     for version, specifier in (
         (interpreter.version if interpreter else None, where.python),
         (torch_cuda(facts) if older else None, older),
-        (_cudnn(facts), where.cudnn),
+        (".".join(map(str, _cudnn_release.in_use(facts) or ())), where.cudnn),
     ):
         if specifier is not None:
             fits.append(versions.within(version, specifier) if version else None)
     return False if False in fits else None if None in fits else True
-
-
-def _cudnn(facts: Facts) -> str | None:
-    """The cuDNN that torch loads: as it says, else the wheel beside it."""
-    torch, packages = known(facts.torch), known(facts.packages)
-    wheels = [packages.version(f"nvidia-cudnn-cu{major}") for major in (13, 12)] if packages else []
-    return next((version for version in (torch.cudnn if torch else None, *wheels) if version), None)
 
 
 def _command(row: KnownRelease, facts: Facts) -> str:

@@ -1,11 +1,11 @@
-"""Releases of cuDNN as texts have them: cuDNN's own integer, JAX's check of its libraries, images of CUDA alone."""
+"""Releases of cuDNN: that in use, and as texts have them: cuDNN's own integer, JAX's check, images of CUDA alone."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 from envdoctor.knowledge.questions import Numbers, circumstances, messages, numbers, torch_version, versions
-from envdoctor.rules.rule import Facts, Pattern, anywhere
+from envdoctor.rules.rule import Facts, Pattern, anywhere, known
 
 
 def release(text: str | None) -> Numbers:
@@ -17,6 +17,13 @@ def release(text: str | None) -> Numbers:
     if code >= 90000:
         return code // 10000, code % 10000 // 100, code % 100
     return (code // 1000, code % 1000 // 100, code % 100) if code >= 1000 else ()
+
+
+def in_use(facts: Facts) -> Numbers | None:
+    """The cuDNN in use: as torch loaded it, else the installed wheel."""
+    torch, packages = known(facts.torch), known(facts.packages)
+    wheels = [packages.version(f"nvidia-cudnn-cu{major}") for major in (13, 12)] if packages else []
+    return next(filter(None, map(release, (torch.cudnn if torch else None, *wheels))), None)
 
 
 class OutdatedLibrary(NamedTuple):
