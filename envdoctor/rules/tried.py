@@ -60,14 +60,10 @@ def without_tried(finding: Finding, facts: Facts) -> Finding:
     return replace(finding, remedy=replace(finding.remedy, text=text, commands=left, instead=others))
 
 
-_WRONGLY_SET = "reads it from the environment alone"
-"""What a finding says of a variable that was given to something else: it has yet to be set."""
-
-
 def _is_done(command: str, tried: str, vain: frozenset[str], helps: frozenset[str], finding: Finding) -> bool:
     if found := _SET.search(command):
         setting = f"{found['name']}={found['value']}"
-        if setting in helps or found["name"] in _LOOKS or _WRONGLY_SET in finding.message:
+        if setting in helps or found["name"] in _LOOKS:
             return False
         named = re.search(rf"\b{found['name']}\b[= ]{{1,3}}{re.escape(found['value'])}(?!\w)", tried)
         return (

@@ -25,6 +25,13 @@ def test_what_was_not_tried_in_vain_stays(told: str) -> None:
     assert "By the text" not in found.remedy.text
 
 
+def test_what_was_given_to_a_call_by_the_name_of_a_variable_was_not_set() -> None:
+    name = "PYTORCH_MPS_HIGH_WATERMARK_RATIO"
+    told = f"I tried load(documents, {name}=0.0) and it does not help."
+    found = root("RuntimeError: MPS backend out of memory (MPS allocated: 2.44 GB)", "", told)
+    assert found.remedy.commands == (f"export {name}=0.0",)
+
+
 def test_measures_in_words_are_named() -> None:
     found = root(
         "Loss is nan, stopping training", "", "I tried a smaller learning rate and gradient clipping, no luck."

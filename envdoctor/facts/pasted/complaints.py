@@ -250,7 +250,7 @@ def read(page: Page, draft: Draft) -> None:
     lines = [line.strip() for line in told.split("\n") if not (_DIRECTIVE.match(line) or sentences.is_command(line))]
     tried = [text[:300] for text in lines if len(text) < 600 and _TRIED.search(text) and not _SAID.search(text)]
     if tried and draft.messages:
-        draft.remark(TRIED, "; ".join(tried[:_KEPT]))
+        draft.remark(TRIED, "; ".join(map(trials.without_arguments, tried[:_KEPT])))
     if named := "; ".join(tools.tools_in(told)):
         draft.remark(tools.TOLD, named)
     trials.read(page, draft)

@@ -187,6 +187,15 @@ def read(page: Page, draft: Draft) -> None:
         draft.remark(IN_VAIN, "; ".join(f"no better with {name}" for name in sure))
 
 
+_KEYWORD = Pattern(r"(?P<call>\w\((?:[^()]{0,200}[, ])?)[A-Z][A-Z0-9]{1,20}_[A-Z0-9_]{2,40} ?= ?[^(),]{1,80}(?=[,)])")
+"""An argument of a call that is named like a variable of the environment, which it does not set."""
+
+
+def without_arguments(text: str) -> str:
+    """The text without what is given to a call by the name of a variable: nothing was tried by that."""
+    return _KEYWORD.sub(lambda found: found["call"], text)
+
+
 def outcome_lines(draft: Draft) -> str:
     """The outcomes as lines, for those who look for words in a text."""
     return "\n".join(filter(None, (draft.remarks.get(HELPS, ""), draft.remarks.get(IN_VAIN, "")))).replace("; ", "\n")
@@ -235,7 +244,7 @@ def _sentences(lines: Sequence[str]) -> Iterator[tuple[bool, str]]:
             listed = True
         elif text.startswith("#") or text.endswith(":"):
             listed = False
-        for sentence in _SENTENCE_END.split(text):
+        for sentence in _SENTENCE_END.split(without_arguments(text)):
             count += 1
             if count > _MANY:
                 return
