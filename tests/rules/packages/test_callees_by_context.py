@@ -19,7 +19,7 @@ UNNAMED = "TypeError: __init__() got an unexpected keyword argument '{}'"
 )
 def test_a_token_that_something_unnamed_does_not_know(before: str) -> None:
     found = root(before, UNNAMED.format("token"))
-    assert found.subject == "datasets or transformers"
+    assert found.subject == "the argument token"
     assert "datasets is older than 2.14" in found.message
     assert "from_pretrained" in found.message
     assert any("datasets>=2.14" in one for one in found.remedy.commands)

@@ -81,7 +81,7 @@ def test_an_index_that_was_asked_is_not_said_to_be_missing() -> None:
         (found,) = (one for one in judged(f"Looking in indexes: {indexes}\n{line}").findings if one.subject == "torch")
         return found.message
 
-    assert "PyTorch's own index was asked" in told("https://x/simple, https://download.pytorch.org/whl/cu116/")
+    assert "the text names PyTorch's own index" in told("https://x/simple, https://download.pytorch.org/whl/cu116/")
     assert "are on PyTorch's own index" in told("https://x/simple")
 
 
@@ -161,7 +161,7 @@ def test_a_module_that_a_running_program_lacks_is_not_said_to_be_missing_in_a_bu
 
     assert "needs torch while it is built, and" in told("error: subprocess-exited-with-error")
     assert "The Python that runs or builds this has no torch" in told("Preparing metadata (setup.py) ... done")
-    assert "torch is not installed in the Python that runs this" in told("python train.py")
+    assert "torch is not found by the Python that runs this" in told("python train.py")
 
 
 def test_the_name_of_an_error_that_cannot_be_imported_is_not_that_error() -> None:

@@ -83,7 +83,7 @@ def test_too_many_arguments_are_a_matter_of_two_states_of_the_code(line: str) ->
 def test_a_method_of_a_known_trainer_keeps_its_own_answer() -> None:
     root = _judged("TypeError: OurTrainer.training_step() takes 3 positional arguments but 4 were given").root_cause
     assert root is not None
-    assert root.subject == "transformers"
+    assert root.subject == "training_step"
 
 
 @pytest.mark.parametrize(

@@ -93,7 +93,7 @@ HEADER = "safetensors_rust.SafetensorError: Error while deserializing header: He
         (IN_USE, "processes of an earlier run are still there"),
         (f"python generate.py --model_path ./dress.jpg\n{HEADER}", "no weights (a picture"),
         (HEADER, "is not whole"),
-        ('An error encountered: "invalid device function" at ./sort/main.hip:204', "no code object for the AMD GPU"),
+        ('An error encountered: "invalid device function" at ./sort/main.hip:204', "no code that the AMD GPU can run"),
         (
             "AttributeError: module 'gradio.components' has no attribute 'FormComponent'",
             "it is 3.35.0 or later, which dropped it",

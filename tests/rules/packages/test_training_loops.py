@@ -85,7 +85,7 @@ MisconfigurationException: `ModelCheckpoint(monitor='val_f1')` could not find th
 RuntimeError: Early stopping conditioned on metric `val_loss` which is not available. Pass in | (val_loss) | self.log(
 KeyError: "The `metric_for_best_model` training argument is set to 'eval_f1', which is not found in the evaluation
   metrics." | (eval_f1) | compute_metrics
-KeyError: 'eval_loss' | eval_loss is looked for | label_names
+KeyError: 'eval_loss' | takes eval_loss from | label_names
 NotImplementedError: Support for `training_epoch_end` has been removed in v2.0.0. `Net` implements this method. |
   training_epoch_end is a hook of Lightning 1 | Lightning 1
 MisconfigurationException: The provided lr scheduler `StepLR` doesn't follow PyTorch's LRScheduler API. You should
@@ -106,8 +106,8 @@ train.py: error: argument --mixed_precision: invalid choice: 'fp32' (choose | na
 ValueError: FooForCausalLM does not support gradient checkpointing. | FooForCausalLM | Turn it off
 TypeError: FooPreTrainedModel._set_gradient_checkpointing() got an unexpected keyword argument 'enable' | 4.35 | newer
   copy
-File "/home/u/proj/train.py", line 9, in train_epoch // resume: runs/last.pth // KeyError: 'optimizer' | no entry
-  optimizer | pretrained weights
+File "/home/u/proj/train.py", line 9, in train_epoch // resume: runs/last.pth // KeyError: 'optimizer' | has no
+  such entry | pretrained weights
 ZeroDivisionError: Unsloth: All labels in your dataset are -100. Training | No token would be trained | response_part
 ValueError: Cannot handle batch sizes > 1 if no padding token is defined. | no padding token | pad_token_id
 ValueError: text input must be of type `str` (single example), `list[str]` (batch or single | no text | dropna()
@@ -145,7 +145,7 @@ IndexError: index 5 is out of bounds for axis 0 with size 5 | 5 of 5 | begin at 
 torch.fx.experimental.symbolic_shapes.GuardOnDataDependentSymNode: Could not | depends on the numbers | torch._check
 TypeError: RNG state must be a torch.ByteTensor | onto the GPU | .cpu()
 RuntimeError: Parent directory ckpt does not exist. | not there: ckpt | makedirs
-safetensors_rust.SafetensorError: Error while serializing: IoError(Os { code: 28, kind: StorageFull }) | was full |
+safetensors_rust.SafetensorError: Error while serializing: IoError(Os { code: 28, kind: StorageFull }) | no space left |
   save_total_limit
 ValueError: Expected parameter logits (Tensor of shape (1, 4)) of distribution Categorical(logits: torch.Size([1, 4]))
   to satisfy the constraint IndependentConstraint(Real(), 1), but found invalid values: | NaN | rewards
@@ -154,8 +154,8 @@ ValueError: The global train batch size (3 x 1) must be evenly divisible by the 
 AttributeError: 'TrainingArguments' object has no attribute 'model_init_kwargs' | asked for model_init_kwargs |
   SFTConfig
 AttributeError: 'MyTrainer' object has no attribute 'tokenizer' | processing_class | transformers<5
-TypeError: MyTrainer.training_step() takes 3 positional arguments but 4 were given | training_step of a
-  Trainer is called with more | **kwargs
+TypeError: MyTrainer.training_step() takes 3 positional arguments but 4 were given | training_step, of a
+  Trainer or of the module | **kwargs
 FileNotFoundError: Unable to find '/data/train.json' | /data/train.json | data_files
 RuntimeError: grad_output must be contiguous | one piece | .contiguous()
 TypeError: img should be PIL Image. Got <class 'torch.Tensor'> | wrong order | ToTensor()
@@ -209,7 +209,7 @@ File "/v/lib/python3.11/site-packages/pandas/core/indexes/base.py", line 9, in g
   column | df.columns
 AttributeError: 'DataFrame' object has no attribute 'ix' | before 1 | iloc
 AttributeError: '_MultiProcessingDataLoaderIter' object has no attribute 'next' | dropped in 1.13 | next(iterator)
-RuntimeError: quantile() input tensor is too large | larger than | in parts
+RuntimeError: quantile() input tensor is too large | beyond what | in parts
 RuntimeError: Could not infer dtype of NoneType | made of a NoneType | fill or drop
 AssertionError: embed_dim must be divisible by num_heads | exclude each other | multiple
 AssertionError: The shape of the 2D attn_mask is torch.Size([77, 77]), but should be (1, 1). | mask was made for
@@ -232,7 +232,7 @@ ValueError: torch.utils.checkpoint: please pass in use_reentrant=True or use_ree
   told | use_reentrant=False
 tensorflow.python.framework.errors_impl.InvalidArgumentError: Found Inf or NaN global norm. : Tensor had NaN values |
   became NaN | clip gradients
-assert img.size[1] == segm.size[1] // AssertionError | takes for granted | of one size
+assert img.size[1] == segm.size[1] // AssertionError | A check of the code itself | of one size
 assert(segm.mode == "L") // AssertionError | (segm.mode == "L") | grey picture
 assert mode in MODES // AssertionError | its condition: mode in MODES | Print what stands in it
 ValueError: Shapes (None, 1) and (None, 10) are incompatible | one-hot | sparse_categorical
@@ -245,19 +245,19 @@ ValueError: No gradients provided for any variable: ['dense/kernel:0']. | nothin
 jax.errors.TracerBoolConversionError: Attempted boolean conversion of traced array with | not known yet | lax.cond
 flax.errors.ScopeParamShapeError: Initializer expected to generate shape (10, 3) | another type or shape | made for
 UnboundLocalError: local variable 'loss' referenced before assignment | loss is used before | empty loader
-AttributeError: 'Namespace' object has no attribute 'local_rank' | reads local_rank | one release
+AttributeError: 'Namespace' object has no attribute 'local_rank' | asks local_rank of | one release
 ValueError: Object arrays cannot be loaded when allow_pickle=False | Python objects | allow_pickle=True
 TypeError: 'module' object is not callable | A module is called | module.name()
 TypeError: slice indices must be integers or None or have an __index__ method | it is a float | int(x)
 TypeError: unhashable type: 'list' | A list is used as a key | tuple(x)
 IndexError: tuple index out of range | fewer parts | Print its length
-ValueError: assignment destination is read-only | only looks at | x.copy()
+ValueError: assignment destination is read-only | may only be read | x.copy()
 FileExistsError: [Errno 17] File exists: 'runs/exp1' | is there already | exist_ok=True
 SyntaxError: unexpected EOF while parsing | cannot read the source | git diff
 Error invalid configuration argument at line 119 in file /src/csrc/ops.cu | empty tensor | ZeRO-2
 buf.mul_(momentum).add_(1 - dampening, d_p) // RuntimeError: sizes do not match at THC/THCTensorMath.cu:271 |
   optimizer's | fresh
-KeyError: Parameter containing: | no state for a parameter | Move the model first
+KeyError: Parameter containing: | no entry for one of them | Move the model first
 RuntimeError: storage has wrong size: expected 0 got 512 | is damaged | rank 0
 ValueError: When using `deepspeed_config_file`, the following accelerate config variables will be ignored:
   ['zero_stage'] | belong | Leave
