@@ -94,7 +94,7 @@ _FRAME = Pattern(
 )
 _CODE = Pattern(
     r"raise (?:[A-Za-z_][\w.]*(?:Error|Exception|Warning|Exit)\b|\w[\w.]*\().*"
-    r"|(?:logger|log|logging|warnings)\.\w+\(.*"
+    r"|(?:logger|log|logging|warnings)\.\w+\(.*|(?:TORCH|AT|CHECK|THC?)_\w{2,40}\(.*\);"
     r"|(?!.(?:Your session crashed|hipErrorNoBinaryForGpu))[furbFURB]{0,2}(?P<quote>['\"])"
     r"(?:(?!(?P=quote)).){0,1500}(?P=quote)(?: ?[,)+\\]){0,4}"
     r"|\d{1,5} {2,}\S.*|except [A-Za-z_(][\w.,() ]{0,200}:|class \w+\b[^:]{0,200}:|(?:async )?def \w+\(.*"
@@ -194,8 +194,8 @@ _QUOTED_SENTENCE = Pattern(
 """A message in quotes, where no traceback shows source."""
 _QUOTED_FILE = Pattern(r"[\"“'] ?(?P<said>/\S{1,300}\.so[\w.]{0,20}: .{8,900}?) ?[\"”'][.,]?")
 _QUOTE = Pattern(
-    r"[\"“'] ?(?P<said>(?:[A-Z]\w{2,60}(?:Error|Exception)|ERROR(?=: (?:Could|No|Cannot|Failed)))"
-    r": .{10,1900}?) ?[\"”'][.,]?"
+    r"[\"“„'] ?(?P<said>(?:[a-z][\w.]{0,60}\.)?(?:[A-Z]\w{2,60}(?:Error|Exception)"
+    r"|ERROR(?=: (?:Could|No|Cannot|Failed))): .{10,1900}?) ?[\"”“'][.,]?"
 )
 
 

@@ -44,7 +44,9 @@ _SLOW = Pattern(
     re.IGNORECASE,
 )
 """A person's own word for a run that is slow or stands still."""
-_SAID = Pattern(r"Warning|pure-Python parsing|[A-Za-z](?:Error|Exception)\b ?:")
+_SAID = Pattern(
+    r"Warning|pure-Python parsing|DataLoader running slow|potential slowness|[A-Za-z](?:Error|Exception)\b ?:"
+)
 """A program's word."""
 _STEP = Pattern(
     r"\bdata(?:[_ ]time)?\b[:= ]{1,3}(?P<data>\d{1,5}\.\d{1,6}) ?s?\b(?: ?\([\d.]{1,12}s?\))?.{0,12}?"

@@ -1,14 +1,15 @@
 """Which Python ran, and of which environment a text shows the prompt: where they are two, what one has the other lacks.
 
 A console script (torchrun, accelerate, pip) belongs to the Python that it was installed with, whatever environment is
-active; ``pip install --user`` puts such scripts into ~/.local/bin.
+active; ``pip install --user`` puts such scripts into ~/.local/bin, and packages where every environment of one Python
+finds them before its own.
 """
 
 from __future__ import annotations
 
 import re
 
-from envdoctor.facts.pasted.draft import Draft
+from envdoctor.facts.pasted.draft import INFERRED, Draft
 from envdoctor.facts.pasted.page import Page
 from envdoctor.values.pattern import Pattern
 
@@ -27,7 +28,9 @@ _OWN_PROMPTS = frozenset({"main", "master", "dev", "develop", "pdb", "gdb", "env
 
 
 def read(page: Page, draft: Draft) -> None:
-    """Remark the Python that ran and the environment at the prompt, where they are not the same."""
+    """Remark the Python that ran and the environment at the prompt, where they are not the same, and the user's own
+    folder of packages, where a traceback runs through it and through an environment of conda's."""
+    _user_site(page, draft)
     ran, script, names = "", "", set()
     for line in page.lines:
         if found := _RAN.search(line):
@@ -44,3 +47,21 @@ def read(page: Page, draft: Draft) -> None:
         draft.remark("environment at the prompt", active)
         if script:
             draft.remark("script that ran", script)
+
+
+_USERS = Pattern(
+    r"(?P<folder>(?:/home/[^/\s\"]{1,60}|/root|/Users/[^/\s\"]{1,60}|~)/\.local/lib/(?P<python>python3\.\d{1,2})"
+    r"/site-packages)/"
+)
+_CONDAS = Pattern(
+    r"/(?:envs/[^/\s\"]{1,60}|(?:ana|mini|micro)?(?:conda|forge|mamba)\d?)/lib/(?P<python>python3\.\d{1,2})/(?!lib-)"
+)
+
+
+def _user_site(page: Page, draft: Draft) -> None:
+    users = {found["python"]: found["folder"] for line in page.lines if (found := _USERS.search(line))}
+    condas = {found["python"] for line in page.lines if (found := _CONDAS.search(line))}
+    both = sorted(users.keys() & condas)
+    if len(both) == 1:
+        draft.claim("interpreter.user_site", users[both[0]], INFERRED)
+        draft.claim("interpreter.is_conda", True, INFERRED)

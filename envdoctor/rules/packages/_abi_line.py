@@ -129,3 +129,14 @@ def usually(reason: str) -> str:
             "torch"
         )
     return ""
+
+
+def usually_elsewhere(line: str) -> str:
+    """What is so in most cases of a file outside of any installation."""
+    return _OLD_BUILD if _lies_elsewhere(line) else ""
+
+
+_OLD_BUILD = (
+    "it is an old build in a source folder that is found first (PYTHONPATH, or the folder that Python is started from),"
+    " and was made for another release of torch"
+)

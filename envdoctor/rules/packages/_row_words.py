@@ -6,7 +6,7 @@ from envdoctor.knowledge.questions import headers_package, installed, newest_pyt
 from envdoctor.knowledge.refuted import without_refuted
 from envdoctor.rules.packages import _callers, _open
 from envdoctor.rules.packages._heard import Heard
-from envdoctor.rules.rule import Facts, Pattern, remedies
+from envdoctor.rules.rule import Facts, Pattern, known, remedies
 from envdoctor.values.frozen import frozen
 
 _BUILT = Pattern(
@@ -73,6 +73,8 @@ def fill(facts: Facts, heard: Heard) -> Filled:
     usually = "" if program else remedies.on_windows(row.usually) if windows else row.usually
     usually = without_refuted(filled(usually), facts, version or installed.version(facts, row.subject))
     commands = tuple(filled(one) for one in commands if usable(one))
+    if _USER_SITE.search(found.string) and (interpreter := known(facts.interpreter)) and interpreter.user_site:
+        usually = ", ".join(filter(None, (_OF_THE_USER, usually)))
     caller = _callers.caller_of(found.string) if row.alone else None
     if caller and caller not in _COMMON:
         usually = ", ".join(filter(None, (_OUT_OF_STEP.format(name=caller), usually)))
@@ -93,6 +95,11 @@ def fill(facts: Facts, heard: Heard) -> Filled:
 
 _NAME, _HOLE = Pattern(r"[\w.-]+"), Pattern(r"\{(\w+)\}")
 _SOME = "the package"
+_USER_SITE = Pattern(r"/\.local/lib/python3\.\d{1,2}/")
+_OF_THE_USER = (
+    "an earlier pip install --user put it into your own folder (~/.local), which this Python searches before the "
+    "environment's (PYTHONNOUSERSITE=1 leaves it out)"
+)
 _OUT_OF_STEP = "{name}, in whose code it ends, is older or newer than what it meets here"
 
 

@@ -63,7 +63,8 @@ def _findings(facts: Facts, target: Target, name: str, reason: str, *, proven: b
     who = f"A compiled extension (the text lists {who} alone)" if unnamed else who
     said = f"{who}{_abi_line.meaning(reason)}: {messages.own_words(reason).rstrip('.')}.{strings.proved}"
     usually = (told.usually(facts) if told else "") or _abi_line.usually(reason) or strings.usually
-    anew = _OF_NEW_BUILD if unresolved and circumstances.BUILT_ANEW.stands(facts) else ""
+    fresh = unresolved and circumstances.BUILT_ANEW.stands(facts)
+    anew = _OF_NEW_BUILD if fresh else _abi_line.usually_elsewhere(reason)
     weak = name in _FALLS_BACK and not reason.startswith("undefined") and messages.in_report(facts, _STOPS) is None
     yield finding(
         subject=name,

@@ -28,9 +28,12 @@ _NINE = Pattern(
 
 _ABSENT = Pattern(r"(?P<file>libcudnn\w*\.so(?:\.(?P<major>\d{1,2})\S*?)?): cannot open shared object file")
 _WITHOUT_ITS_OWN = Pattern(
-    r"libcudnn\S{0,60} Error: lib(?:cuda|nvrtc)\.so: cannot open|Loaded runtime CuDNN library: \d"
+    r"libcudnn\S{0,60} Error: lib(?:cuda|nvrtc|cublas\w{0,3}|cudart)\.so[.\d]{0,12}: cannot open"
+    r"|Loaded runtime CuDNN library: \d"
 )
-"""cuDNN 8 is there and misses another library under its short name, or XLA's own words: packages/known-errors."""
+"""cuDNN is there and misses another library, or XLA's own words: packages/known-errors."""
+_MXNET = Pattern(r"\bmxnet[-_]cu\d{2,3}\b")
+"""A build that brings none of CUDA's libraries, so that cuDNN is one of several: packages/known-errors."""
 _ONLY_NOT_LOADED = Pattern(r"SUBLIBRARY_LOADING_FAILED|^Could not load library|^Unable to load any of")
 """A part of cuDNN does not load: that another release is met is not said."""
 _OTHERS = Pattern(r"(?i)dso_loader|\b(?:jaxlib|tensorflow|stream_executor|paddle)\b")
@@ -55,7 +58,7 @@ def cudnn(facts: Facts) -> Findings:
     if (outdated := _cudnn_release.outdated_library(facts)) is not None:
         yield _outdated_for_jax(outdated)
         return
-    if messages.anywhere(facts, _WITHOUT_ITS_OWN) is not None:
+    if messages.anywhere(facts, _WITHOUT_ITS_OWN) is not None or any(map(_MXNET.search, messages.everything(facts))):
         return
     libraries = [one for one in _libraries.mapped_libraries(facts) if one.stem.startswith("libcudnn")]
     folders = sorted({library.folder for library in libraries})

@@ -24,7 +24,8 @@ _WORD = r"(?:version|ver\b\.?|release|版本号?)"
 _LINK = (
     rf"[*_\"')\]]{{0,2}}(?: ?{_WORD}(?: number| installed)?(?: ?(?:is|was|of|[=:：(–—-]|为|是)){{0,2}}"
     r"|\.__version__\)?(?: {0,2}(?:[=:]{1,2}|->|is|gives|returns|prints|#))?"
-    r"| ?={1,3}| ?[:：]| ?\(| is(?: at| on)?(?: now)?| at| ?为| ?是|-(?=\d)|\s{1,40}(?=v?\d)|(?=\d))"
+    r"| ?={1,3}| ?[:：]| ?\(|(?: here| in (?:the|my|our|this) (?:env\w{0,10}|venv|container|image))? is(?: at| on)?"
+    r"(?: now)?| at| ?为| ?是|-(?=\d)|\s{1,40}(?=v?\d)|(?=\d))"
 )
 _NAMED = Pattern(
     rf"(?<![\w./\\@~-])(?P<name>[A-Za-z][A-Za-z_-]{{1,30}}[A-Za-z_]|[A-Za-z][\w-]{{0,30}}\w(?=[ =:(.]))"
