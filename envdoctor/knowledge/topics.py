@@ -118,7 +118,9 @@ TOPICS = (
         r"\bnn\.DataParallel\b|data_parallel\.py|parallel_apply",
     ),
     _topic(
-        "ROCm", r"\b(?:ROCm|AMD|HIP)\b", r"\brocm\d?|\bHIP\b|\bhip(?:blas|Error)|\bgfx\d{3,4}\b|\bamdgpu\b|\bRadeon\b"
+        "ROCm",
+        r"\b(?:ROCm|AMD|HIP)\b",
+        r"\brocm\d?|\bHIP\b|\bhip(?:blas|Error)|\bgfx\d{3,4}\b|\bamdgpu\b|\bRadeon\b|\bAMD (?:cards?|GPUs?)\b",
     ),
     _topic("conda", r"\bconda\b", r"\bconda (?:install|env|create|activate)\b|\bmamba install\b"),
     _topic(

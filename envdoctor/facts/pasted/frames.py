@@ -15,10 +15,11 @@ _FILE = Pattern(
 _LAUNCHERS = frozenset("fire click typer hydra absl invoke jsonargparse tyro simple_parsing IPython ipykernel".split())
 """What calls a program's own function, and whose frames stand last where a traceback is cut."""
 _CUT = Pattern(
-    r"[\[(<]?(?:\.\.\.|…|snip|cut|truncated"
+    r"(?!\(\.{3}\)$)[\[(<]?(?:\.\.\.|…|snip|cut|truncated"
     r"|(?:\.{3} )?(?:skipping )?(?:hidden )?\d{1,3} (?:hidden )?frames?(?: hidden)?)[\])>]?",
     re.IGNORECASE,
 )
+"""A person's mark for what was left out; "(...)" is IPython's own, for lines of source within a frame."""
 
 
 def raised_in(text: str, before: str) -> str:

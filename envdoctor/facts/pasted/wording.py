@@ -356,6 +356,11 @@ _ALONE = (
         r"\bfp8 (?:is )?not supported (?:on|by|for)\b|(?:n't|not) support fp8\b",
         "type fp8e4nv not supported in this architecture",
     ),
+    _row(
+        r"\b(?:wants?|needs?|requires?|asks? for|looks? for|misse?s?|lacks?)\b.{0,16}?"
+        r"(?P<version>(?:GLIBCXX|GLIBC|CXXABI)_\d[\d.]{0,8}\d)",
+        r"version \g<version> not found",
+    ),
 )
 """What people say where no program's own words are there: too loose to stand beside them."""
 

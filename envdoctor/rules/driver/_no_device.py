@@ -79,6 +79,9 @@ def silent_nvml(facts: Facts) -> NoDevice:
 
 _SHOW = "python -c \"import os; print(os.environ.get('CUDA_VISIBLE_DEVICES'))\""
 _HIDDEN = "CUDA_VISIBLE_DEVICES names none in this very process (set by the code, a launcher or a scheduler)"
+_FROM_ZERO = (
+    "A container numbers the GPUs that it was given from 0: with --gpus device=2 leave CUDA_VISIBLE_DEVICES=2 out."
+)
 _ON_A_MAC = NoDevice(usually="there is no NVIDIA GPU in a Mac", fix="Take the device mps or cpu in place of cuda.")
 _WITHIN_RAY = NoDevice(
     usually="Ray gave this worker no GPU: its task or actor asks for none (num_gpus), so that Ray empties "
@@ -90,7 +93,7 @@ _THERE_ALL_THE_SAME = NoDevice(
     usually=f"{_HIDDEN}, MIG is on without an instance, or the device files are not all in view (/dev/nvidia-uvm); "
     "another libcuda than the driver's own may be loaded, too",
     fix="See CUDA_VISIBLE_DEVICES in the process that fails, whether nvidia-smi lists the GPU in the same place, "
-    "and its MIG mode; then which libcuda is found first.",
+    f"and its MIG mode; then which libcuda is found first. {_FROM_ZERO}",
     run=(_SHOW, "nvidia-smi -L", "ls -l /dev/nvidia*", "ldconfig -p | grep libcuda.so"),
 )
 _IN_A_NOTEBOOK = NoDevice(
@@ -101,7 +104,7 @@ _IN_A_NOTEBOOK = NoDevice(
 )
 _IN_A_CONTAINER = NoDevice(
     usually=f"the container was started without one, or {_HIDDEN}",
-    fix="Start the container with access to the GPU, and see CUDA_VISIBLE_DEVICES in it.",
+    fix=f"Start the container with access to the GPU, and see CUDA_VISIBLE_DEVICES in it. {_FROM_ZERO}",
     run=("docker run --gpus all ...", "nvidia-smi"),
     who="image",
 )

@@ -14,7 +14,9 @@ from envdoctor.rules.rule import WITHOUT_CUDA, Facts, Pattern, Remedy, Who, anyw
 EXPLAINED = ("torch/cuda-unavailable", "torch/cuda-error", "driver/", "gpu/", *WITHOUT_CUDA)
 _FIX = (
     "Install the NVIDIA driver, or load it: modprobe says why it does not load (no module for this kernel, Secure "
-    "Boot, nouveau); in a container, start that with --gpus all (on a host with the NVIDIA Container Toolkit)."
+    "Boot, nouveau). Where it is gone after updates of the kernel, install the kernel's headers by the package that "
+    "follows it (linux-headers-generic, -cloud-amd64), for which DKMS then builds the module. In a container, start "
+    "that with --gpus all (on a host with the NVIDIA Container Toolkit)."
 )
 LOAD = Remedy(text=_FIX, commands=("sudo modprobe nvidia", "nvidia-smi"))
 WITH_THE_GPU = Remedy(

@@ -115,7 +115,8 @@ def proves_no_misfit(reason: str) -> bool:
     return bool(_NOT_LOADED.search(reason) or _NOT_FOUND.search(reason))
 
 
-def usually(reason: str) -> str:
+def usually(reason: str, *, on_amd: bool) -> str:
+    """What is so in most cases, where the line does not say it; ``on_amd``: the text speaks of AMD's GPU."""
     if _NOT_LOADED.search(reason):
         return (
             "it was built for another torch, CUDA or Python than these; else it was imported before torch, or Visual "
@@ -123,12 +124,16 @@ def usually(reason: str) -> str:
         )
     if found := _NOT_FOUND.search(reason):
         if found["lib"].lower() in ("cud", "cub"):
-            return "it was built for another major version of CUDA than torch's; else it was imported before torch"
+            other = "it was built for another major version of CUDA than torch's; else it was imported before torch"
+            return f"{_FOR_CUDA}; else {other}" if on_amd else other
         return (
             "it was imported before torch, this torch is a build for the CPU, or it was built for another release of "
             "torch"
         )
     return ""
+
+
+_FOR_CUDA = "it is a wheel for CUDA, and the GPU is AMD's, for which it has to be built for ROCm, or removed"
 
 
 def usually_elsewhere(line: str) -> str:

@@ -43,7 +43,7 @@ def way_out(facts: Facts, missed: Missed) -> tuple[str, ...]:
 _WHICH_PACKAGE = (
     "See which {name} is imported (its __file__): a package of that name from the index is not always the project's "
     "own, and another release, or a folder beside the script, may lack the part. Remove it, and install the {name} "
-    "that the program's page or requirements name."
+    "that the program's page or requirements name; of a project that you cloned, pip install -e . leaves no part out."
 )
 _WHICH_FILE = (
     "See which file is imported (its __file__): a file or folder of that name where you start hides the package; if it "
@@ -94,8 +94,9 @@ def behind(missed: Missed) -> str:
         )
     if "No module named" in line:
         return (
-            f"{name} is of another release than its caller was written for, is not whole (a part that has to be built "
-            "or installed apart), or a folder or another package of that name is imported in its place"
+            f"{name} is of another release than its caller was written for, is not whole (a part that its "
+            "installation leaves out, or that has to be built or installed apart), or a folder or another package of "
+            "that name is imported in its place"
         )
     if caller is None and missed.version is None and f"module '{name}' has no" in line:
         return f"a file or folder of that name hides {name}, or it is of another release than the code was written for"

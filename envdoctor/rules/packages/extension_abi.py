@@ -1,4 +1,4 @@
-from envdoctor.knowledge.questions import circumstances, extensions, installed, line_is_guessed, messages
+from envdoctor.knowledge.questions import circumstances, extensions, installed, line_is_guessed, messages, topics_of
 from envdoctor.rules.packages import _abi_line, _fitting_build, _strings, _xformers_says
 from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Pattern, Skip, Target, finding, known, remedies, rule
 
@@ -62,7 +62,8 @@ def _findings(facts: Facts, target: Target, name: str, reason: str, *, proven: b
     who = f"{name.replace('a compiled', 'A compiled')} {version or ''}".rstrip()
     who = f"A compiled extension (the text lists {who} alone)" if unnamed else who
     said = f"{who}{_abi_line.meaning(reason)}: {messages.own_words(reason).rstrip('.')}.{strings.proved}"
-    usually = (told.usually(facts) if told else "") or _abi_line.usually(reason) or strings.usually
+    on_amd = "ROCm" in topics_of(facts)
+    usually = (told.usually(facts) if told else "") or _abi_line.usually(reason, on_amd=on_amd) or strings.usually
     fresh = unresolved and circumstances.BUILT_ANEW.stands(facts)
     anew = _OF_NEW_BUILD if fresh else _abi_line.usually_elsewhere(reason)
     weak = name in _FALLS_BACK and not reason.startswith("undefined") and messages.in_report(facts, _STOPS) is None

@@ -9,7 +9,7 @@ from envdoctor.rules.rule import Facts, Match, Pattern, anywhere, known
 from envdoctor.rules.torch._gpu_code import kernels_of
 
 _SAYS = (
-    Pattern(r"(?P<gpu>.{0,120}?) with CUDA capability (?P<sm>sm_\d+) is not compatible with the current PyTorch"),
+    Pattern(r"(?P<gpu>[^:]{0,120}?) with CUDA capability (?P<sm>sm_\d+) is not compatible with the current PyTorch"),
     Pattern(r"Found GPU\d+ (?P<gpu>.*?) which is of (?:compute capability \(CC\)|cuda capability) (?P<cc>\d+\.\d+)"),
     Pattern(r"no kernel image is available for execution on the device"),
     Pattern(
