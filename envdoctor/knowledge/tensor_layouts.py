@@ -162,12 +162,19 @@ def _inner_width(sizes: Sequence[Size]) -> Reading | None:
     if not all(0.2 < ratio < 17 for ratio in (there, here)):
         return None
     return Reading(
-        meaning=f"Of what is listed only the inner width of feed-forward layers differs, {stored} in the file and "
-        f"{wanted} in the model; what goes in and comes out ({outer}) is as wide in both",
-        usually="their ratio to that width is set otherwise (mlp_ratio, ffn_dim, intermediate_size): about "
+        meaning="Of what is listed only matrices of feed-forward layers differ, and in one side: "
+        f"{stored} in the file, {wanted} in the model; the other ({outer}) is as wide in both",
+        usually=(
+            "the file's layers are gated (GLU, SwiGLU), whose first matrix is twice as high, which code of its own "
+            "on the Hub makes, or "
+            if stored == 2 * wanted
+            else ""
+        )
+        + "their ratio to that width is set otherwise (mlp_ratio, ffn_dim, intermediate_size): about "
         f"{there:.3g} in the file, {here:.3g} here, by another variant or by code of another time than the file",
-        remedy=f"Make the model with the file's inner width ({stored}, that is {there:.3g} x {outer}): the variant's "
-        "own configuration, or the newest sources of the project (git pull), whose code fits the file it offers. "
+        remedy=f"Make the model with the file's width ({stored}, that is {there:.3g} x {outer}): the variant's "
+        "own configuration, or the newest sources of the project (git pull), whose code fits the file it offers; of a "
+        "model on the Hub that brings code of its own: trust_remote_code=True. "
         "strict=False does not help: it leaves names out, and no sizes.",
     )
 

@@ -162,12 +162,12 @@ def _is_quoted(found: Finding) -> bool:
 
 def _remedies(group: Sequence[Finding], *, reported: bool) -> Iterator[Line]:
     """What to do about a group: the sentences that no command does (all of them, where they are few and somebody else's
-    error is told of: a command may only look), and each command once."""
+    error is told of: a command may only look; else the first), and each command once."""
     few = FEW if reported else 1
     texts = list(dict.fromkeys(found.remedy.text for found in group if found.remedy.text))
     if len(texts) > few:
         alone = {found.remedy.text for found in group if not found.remedy.commands}
-        texts = [text for text in texts if text in alone]
+        texts = [text for text in texts if text in alone] or (texts[:1] if reported else [])
     unsure = {found.remedy.text for found in group if found.likely}
     said = (f"{steps.USUAL} {text}" if text in unsure else text for text in texts[:SHOWN])
     yield from (line(printable(text), indent=4) for text in said)

@@ -12,6 +12,7 @@ from envdoctor.values.frozen import frozen
 _BUILT = Pattern(
     r"(?:Failed building wheel for|Failed to build|not a problem with poetry but with) ['`\"]?"
     r"(?P<name>(?!installable\b|https?:)[A-Za-z][\w.-]{1,60}\w)"
+    r"|Building wheel for (?P<wheel>[A-Za-z][\w.-]{1,60}\w) \(\S{3,20}\)(?::| \.\.\.).{0,20}\berror\b"
 )
 """Of installers: what was built when they stopped; the reader of logs says it where they show only its folder."""
 
@@ -38,7 +39,9 @@ class Filled:
 
 def what_was_built(facts: Facts) -> str:
     """The package at whose build an installer stopped."""
-    return normal(next((found["name"] for text in facts.messages if (found := _BUILT.search(text))), ""))
+    return normal(
+        next((found["name"] or found["wheel"] for text in facts.messages if (found := _BUILT.search(text))), "")
+    )
 
 
 def fill(facts: Facts, heard: Heard) -> Filled:

@@ -27,7 +27,8 @@ def unknown_architecture(facts: Facts) -> Findings:
         return  # another one ran than the report shows
     cuda = torch_cuda(facts)
     other = bool(cuda) and numbers(cuda)[:1] != numbers(toolkit)[:1]
-    knows = f"which knows compute_{said['number']} from {first} on" if too_old else f"which {last} was the last to know"
+    what = f"compute_{said['number']}"
+    knows = f"which knows {what} from {first} on" if too_old else f"and {last} was the last that knew {what}"
     whose = f" Torch's own CUDA is {_cuda_of_torch(facts, cuda)}." if cuda else ""
     yield finding(
         actual=f"CUDA {toolkit}",

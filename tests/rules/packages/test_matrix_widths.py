@@ -59,7 +59,7 @@ def test_the_inner_width_alone() -> None:
         _SIZE.format("stage.2.block.0.ffn.fc2.weight", [320, 640], [320, 1280]),
     ]
     found = root_of("\n".join(lines))
-    assert "640 in the file and 1280 in the model; what goes in and comes out (320)" in found.message
+    assert "640 in the file, 1280 in the model; the other (320)" in found.message
     wide = [line.replace("320]", "384]", 1) for line in lines]  # the outer width differs as well
     assert "inner width" not in root_of("\n".join(wide)).message
     assert "inner width" not in root_of("\n".join(line.replace("ffn.fc", "attn.q") for line in lines)).message

@@ -30,7 +30,7 @@ def test_a_shorter_list_helps_where_the_cuda_is_the_same() -> None:
 def test_a_toolkit_that_is_too_new() -> None:
     line = r"error: command 'C:\\Program Files\\NVIDIA GPU Computing Toolkit\\CUDA\\v13.0\\bin\\nvcc' failed"
     found = root(REFUSED.format(61), line, "torch==2.9.0+cu130")
-    assert "which 12.9 was the last to know" in found.message
+    assert "and 12.9 was the last that knew compute_61" in found.message
     assert found.remedy.text.startswith("Leave 61 out")
     assert "Torch must then be a build for that CUDA" in found.remedy.text
 
