@@ -46,6 +46,10 @@ def last_python(name: str, version: str) -> str | None:
     """The newest Python for which this release of a compiled package has wheels; None where that is not known."""
     if name in _OF_TORCH and (release := release_of(version)):
         return release.python[1]
+    if name == "torchvision" and (numbered := numbers(version)) and numbered[0] == 0:
+        minor = numbered[1] if len(numbered) > 1 else 0  # 0.16 is for torch 2.1, 0.14 for 1.13
+        beside = release_of(f"2.{minor - 15}" if minor >= 15 else f"1.{minor - 1}")
+        return beside.python[1] if beside else None
     if not version:
         return None
     pythons = [python for python, first in _FIRST_WHEELS.get(name, ()) if not versions.below(version, first)]

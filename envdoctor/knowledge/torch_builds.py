@@ -105,11 +105,12 @@ def kernels_of(torch: str, cuda: str | None, *, machine: str = "x86_64", windows
     """What the published build of this release and CUDA line was compiled for; empty when none is known."""
     version, wanted = numbers(torch)[:2], line(cuda)
     family = "arm" if machine in ("aarch64", "arm64") else "x86"
-    for row in kernels():
-        between = numbers(row.first) <= version <= numbers(row.last)
-        if row.line == wanted and row.machine == family and between:
-            # PTX of the newest architecture is built on Linux only (RELEASE.md, "+PTX available on linux builds only")
-            return tuple(entry for entry in row.entries if not (windows and entry == "compute_120"))
+    families = ("win", "x86") if windows and family == "x86" else (family,)
+    for own in families:  # Windows has rows where its builds are others than those for Linux
+        for row in kernels():
+            if row.line == wanted and row.machine == own and numbers(row.first) <= version <= numbers(row.last):
+                # PTX of the newest is built on Linux only (RELEASE.md, "+PTX available on linux builds only")
+                return tuple(entry for entry in row.entries if not (windows and entry == "compute_120"))
     return ()
 
 

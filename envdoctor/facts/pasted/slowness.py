@@ -12,7 +12,7 @@ from envdoctor.values.pattern import Pattern
 
 _SLOW = Pattern(
     r"\b(?:(?:very|too|so|really|extremely|much|is|gets?|became|way|super|quite|pretty|incredibly|terribly|painfully"
-    r"|insanely|ridiculously|unbearably|absurdly|extraordinarily|unusably|horribly|crazy|way too|drastically"
+    r"|(?!relatively|possibly|probably|only)[a-z]{4,18}ly|crazy|way too"
     r"|\d+(?:x| times)|train(?:ing)?|inference|speed) slow(?:er)?\b|slow(?:er)? (?:training|inference|speed|than|down)"
     r"|slow(?:s|ed|ing) down\b|slowdowns?\b"
     r"|(?<![\d.])[1-9]\d{2,4}(?:\.\d+)? ?(?:s|sec|seconds) ?(?:/|per) ?(?:it|step)\b"

@@ -1,4 +1,4 @@
-from envdoctor.knowledge.questions import mebibytes, messages
+from envdoctor.knowledge.questions import in_container, mebibytes, messages, topics_of
 from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Pattern, Remedy, Skip, finding, known, rule
 
 _ENOUGH = 1 << 30  # NCCL's and UCX's guides ask for "unlimited"; a GiB holds their buffers
@@ -33,13 +33,22 @@ def locked_memory(facts: Facts) -> Findings:
         text = f"Only {allowed} may be locked; InfiniBand needs more, and NCCL may fall back to sockets."
         yield finding(actual=allowed, message=text, fix=_WITHOUT_IT)
         return
+    contained = in_container(facts) or "a container" in topics_of(facts)
     yield finding(
         title="InfiniBand could not lock its memory",
         actual=allowed or said.string,
         severity=ERROR,
         message=f"InfiniBand could not lock its memory: {said.string}.",
-        fix=_WITHOUT_IT,
+        fix=_WITHOUT_IT if contained else _RAISE,
+        who="image" if contained else "host",
     )
 
 
+_RAISE = Remedy(
+    text="See ulimit -l in the very process that fails (mpirun -np 1 bash -c 'ulimit -l'): a change of "
+    "/etc/security/limits.conf (memlock unlimited, for soft and hard) counts from the next login on, and not for what "
+    "systemd starts (sshd, slurmd, Docker: LimitMEMLOCK=infinity in its unit, then a restart). In a container: docker "
+    "run --ulimit memlock=-1.",
+    commands=("ulimit -l",),
+)
 _WITHOUT_IT = Remedy(text="Start the container without it.", commands=("docker run --ulimit memlock=-1 IMAGE",))

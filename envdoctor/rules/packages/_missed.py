@@ -138,6 +138,8 @@ def read(facts: Facts, line: str) -> Missed | None:
         return None
     top = match["module"].partition(".")[0]
     name = _NAMES.get(top.lower(), normal(top))
+    if f"{match['module']}.".startswith("numba.cuda.") and any("numba-cuda" in t for t in messages.everything(facts)):
+        name = "numba-cuda"  # which brings numba.cuda in the place of numba's own
     if _is_decided(facts, line, name):
         return None
     version = _labelled.version(facts, name)

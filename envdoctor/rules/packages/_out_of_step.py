@@ -37,6 +37,8 @@ def way_out(facts: Facts, missed: Missed) -> tuple[str, ...]:
         return (f"Bring what asks for {missed.what} and jax to the same time.{remedies.WITH_JAX}",)
     if version is None and f"module '{name}' has no" in missed.line:
         return (_WHICH_FILE.format(what=missed.what),)
+    if f"{missed.module}.".startswith("numba.cuda."):
+        return (_NUMBA_CUDA.format(what=missed.what), remedies.upgrade("numba-cuda", "numba"))
     return (f"Bring the code and {name} to the same time: look up in which release {name} has {missed.what}.{tail}",)
 
 
@@ -48,6 +50,13 @@ _WHICH_PACKAGE = (
 _WHICH_FILE = (
     "See which file is imported (its __file__): a file or folder of that name where you start hides the package; if it "
     "is the package, take a release that has {what}."
+)
+
+
+_OF_ANOTHER_TIME = "is older or newer than what asks (a pin of another package holds it), or is not there"
+_NUMBA_CUDA = (
+    "See numba-cuda's release (pip show numba-cuda), and take one that has {what}: a later one, as a rule, against a "
+    "pin that holds it if need be; or the release of what asks that was made for the one that is there."
 )
 
 
@@ -105,6 +114,8 @@ def behind(missed: Missed) -> str:
             f"{name} is too new for {caller} (what begins with an underscore changes without notice, and who uses it "
             f"is of an earlier time), {name} is older than {caller}, or its files are of two releases"
         )
+    if f"{missed.module}.".startswith("numba.cuda."):
+        return f"numba-cuda, which brings numba.cuda in the place of numba's own, {_OF_ANOTHER_TIME}"
     times = f"{caller or 'its caller'} and {name} are of different times"
     return f"{times}, a file or folder of that name hides it, or its files are of two releases"
 

@@ -50,7 +50,8 @@ def move_for(facts: Facts, row: names.Name, line: str, version: str | None) -> M
     meaning, usually = (later, "") if added else _ranges.removal(row, whole(row), version, text)
     if added and "has no attribute" in line and names.is_module(f"{row.module}.{row.name}"):
         advice += f" It is a module of its own: write import {row.module}.{row.name} as well."
-    if not added and (python := _ranges.too_new_a_python(facts, row)):
+    python = "" if added else _ranges.too_new_a_python(facts, row)
+    if python:
         advice += f" Releases before {row.release} have wheels for Python up to {python}, and here it is newer: change "
         advice += f"the code, or make an environment with Python {python}."
     if not added and row.package == "jax":
@@ -58,6 +59,7 @@ def move_for(facts: Facts, row: names.Name, line: str, version: str | None) -> M
     if row.package in remedies.TORCH_FAMILY and use:
         advice += _ALL_OF_TORCH
     first = "uv venv --python 3.12 .venv" if added and _needs_a_newer_python(facts, row) else ""
+    first = f"uv venv --python {python} .venv" if python else first
     commands = [_labelled.for_this_line(facts, one) for one in (first, _command(facts, row, use)) if one]
     advice = _labelled.for_this_line(facts, advice)
     if _labelled.NO_LINE in advice:

@@ -16,6 +16,8 @@ def no_kernels(facts: Facts, target: Target) -> Findings:
     said = _kernel_error.find(facts)
     if said is not None and "without torch" in facts.remarks:
         return  # a program with a CUDA library of its own: packages/known-errors
+    if said is None and "slowness" in facts.remarks:
+        return  # a run that is only slow starts its kernels, whatever the tables say of its build
     devices, kernels = _gpu_code.devices_of(facts), _gpu_code.kernels_of(facts)
     if said is None and not (devices and kernels):
         raise Skip("the GPU's compute capability or torch's list of architectures is not known")
