@@ -216,7 +216,7 @@ _OF = {
 """A person's own words for each."""
 _SAID = Pattern(
     r"Warning|avoid deadlock|may hang|might hang|can (?:hang|deadlock)|\bW\d{4}|^File |\d{4}-\d\d-\d\d|watchdog"
-    r"|DataLoader running slow|potential slowness|CalledProcessError|ChildFailedError"
+    r"|DataLoader running slow|potential slowness|^ALSA lib |CalledProcessError|ChildFailedError"
     r"|^\[(?!(?:bug|issue|question|help|usage|performance)\b)",
     re.IGNORECASE,
 )
