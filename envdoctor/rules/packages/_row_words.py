@@ -54,7 +54,7 @@ def fill(facts: Facts, heard: Heard) -> Filled:
     if missing:
         plain = distribution_of(asked) or plain
     words = _words(facts, row, plain, names)
-    words["name"] = (asked if module else plain) or words["name"]
+    words["name"] = (plain if _names_a_package(row) and not module else asked) or words["name"]
     words["distribution"] = distribution_of(asked) or words["name"]
 
     def filled(text: str) -> str:
@@ -94,6 +94,12 @@ def fill(facts: Facts, heard: Heard) -> Filled:
         commands=commands,
         instead=tuple(filled(one) for one in instead if usable(one)),
     )
+
+
+def _names_a_package(row: KnownError) -> bool:
+    """Is the row's {name} a distribution's, which is written in one way, and no constant, class or file?"""
+    typed = any("{name}" in command for command in (*row.commands, *row.instead, *row.windows))
+    return typed or row.kind.startswith(("package-", "python-", "extension-", "torch-", "no-kernels", "known-broken"))
 
 
 _NAME, _HOLE = Pattern(r"[\w.-]+"), Pattern(r"\{(\w+)\}")

@@ -16,7 +16,7 @@ def reported_conflicts(facts: Facts, target: Target) -> Findings:
     Source: https://pip.pypa.io/en/stable/topics/dependency-resolution/
     https://github.com/huggingface/transformers/blob/main/src/transformers/utils/versions.py
     """
-    in_vain = tuple(_asked_in_vain(facts)) or tuple(_exclude_each_other(facts))
+    in_vain = tuple(_asked_in_vain(facts)) or tuple(_exclude_each_other(facts)) or tuple(_held_back(facts))
     yield from in_vain
     judged = bool(in_vain) or _unmet.is_of_a_list(facts)
     told: set[tuple[str, str]] = set()
@@ -51,7 +51,7 @@ def reported_conflicts(facts: Facts, target: Target) -> Findings:
             continue
         yield finding(
             subject=f"{one} {wanted.name}",
-            actual=version or ("not installed" if _ABSENT.search(line) else "another version"),
+            actual=version or ("not installed" if _ABSENT.search(line) else "none that fits"),
             expected=requirement,
             kind="torch-pair-mismatch" if mates else "",
             message=f"{line.rstrip('.')}.",
@@ -162,6 +162,30 @@ _LEAVE_TO_PIP = (
     "Where it need not be {1}, write {2} in its place. Else leave the version of {0} to the installer, which takes the "
     "release that goes with {1}, where there is one."
 )
+
+
+def _held_back(facts: Facts) -> Findings:
+    """Of pip's list: releases of one package alone, each of which sets a limit to another, and nobody else is named."""
+    demands = tuple(_unmet.list_of_demands(facts))
+    if len(demands) < 2 or len({(one.name, one.wanted.name) for one in demands}) != 1:
+        return
+    if not all("<" in one.wanted.specifier for one in demands):
+        return
+    newest = demands[0]  # pip begins with it
+    name, other = newest.name, newest.wanted.name
+    old = f"an environment with the Python of that time, in which {newest.needs} has wheels"
+    yield finding(
+        subject=f"{name} {other}",
+        actual=f"{name} {newest.version}",
+        expected=newest.needs,
+        message=f"Each release of {name} that pip lists sets a limit to {other}, {newest.version} by {newest.needs}, "
+        f"and pip found no {other} for any of them.",
+        usually=f"a later {other} is asked for beside it, or this Python is newer than those releases of {other} have "
+        "wheels for",
+        fix=f"Take {old}; or a later state of {name} (its repository, a fork), or another package in its place. With "
+        f"pip install --no-deps {name} it stands beside a later {other}, and works as far as that changed nothing.",
+        explains=("packages/known-errors",),
+    )
 
 
 def _exclude_each_other(facts: Facts) -> Findings:

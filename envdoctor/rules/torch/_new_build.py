@@ -99,8 +99,9 @@ _COVERS = (
     "Install a build that covers the GPU: Blackwell (RTX 50, B200) needs one for CUDA 12.8 or later, Volta and older "
     "GPUs one for 12.6 or before; what is older than the GTX 900 and 750 (Kepler: GT 710, GTX 600, K40, K80) has none "
     "of today: there take the processor, the program's DirectML or Vulkan way, or another GPU. What was compiled for "
-    "the old torch is installed again with it. Where an image "
-    "brings what fails, change the image or its Dockerfile, not the Python outside of it."
+    "the old torch is installed again with it; where torch holds code for the GPU, an extension that was built here is "
+    "built again with the GPU's number in TORCH_CUDA_ARCH_LIST (5.2, say). Where an image brings what fails, change "
+    "the image or its Dockerfile, not the Python outside of it."
 )
 _OF_PROGRAM = (
     "Install a build of the program that covers the GPU, or build it with this GPU's architecture: Blackwell (RTX 50, "

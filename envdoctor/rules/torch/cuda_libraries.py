@@ -96,5 +96,6 @@ _MISSING_SYMBOL = (
 )
 _FIX = (
     "Start the job without LD_LIBRARY_PATH. See which nvidia packages are installed: of two lines remove all (cu11 and "
-    "cu12), then install torch again with what it asks for, or make the environment anew."
+    "cu12), then install torch again with what it asks for, or make the environment anew. In an environment of conda "
+    "whose torch is pip's, conda's own CUDA goes (conda remove --force cudatoolkit cuda-libraries)."
 )

@@ -61,8 +61,9 @@ def test_a_compiler_that_answers_in_another_language_is_there() -> None:
 
 def test_a_kernel_with_too_many_threads_asks_for_no_shared_memory() -> None:
     form = "triton.runtime.errors.OutOfResources: out of resource: {}, Required: 262144, Hardware limit: 101376."
-    assert any("what a block may have (shared memory as a rule)" in one.message for one in findings(form.format("shared memory")))
-    assert not any("what a block may have (shared memory as a rule)" in one.message for one in findings(form.format("threads")))
+    said = "what a block may have (shared memory as a rule)"
+    assert any(said in one.message for one in findings(form.format("shared memory")))
+    assert not any(said in one.message for one in findings(form.format("threads")))
 
 
 def test_a_call_of_the_compiler_is_no_second_error() -> None:
