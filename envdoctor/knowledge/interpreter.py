@@ -39,22 +39,29 @@ def newest_python(name: str, version: str) -> str | None:
     return min(last, "3.12", key=numbers) if last and name in _OF_TORCH else last
 
 
-_OF_TORCH = ("torch", "torchaudio")
+_OF_TORCH = ("torch", "torchaudio", "torchvision")
+_BEFORE_THE_TABLE = "3.7"  # of torch 0.4 to 1.2: the wheels on the package index
 
 
 def last_python(name: str, version: str) -> str | None:
     """The newest Python for which this release of a compiled package has wheels; None where that is not known."""
-    if name in _OF_TORCH and (release := release_of(version)):
-        return release.python[1]
-    if name == "torchvision" and (numbered := numbers(version)) and numbered[0] == 0:
-        minor = numbered[1] if len(numbered) > 1 else 0  # 0.16 is for torch 2.1, 0.14 for 1.13
-        beside = release_of(f"2.{minor - 15}" if minor >= 15 else f"1.{minor - 1}")
-        return beside.python[1] if beside else None
+    if name in _OF_TORCH and (numbered := numbers(version)):
+        release = release_of(_torch_beside(name, version, *numbered[:2]))
+        if release is None and numbered[:2] < ((0, 4) if name == "torchvision" else (1, 3)):
+            return _BEFORE_THE_TABLE
+        return release.python[1] if release else None
     if not version:
         return None
     pythons = [python for python, first in _FIRST_WHEELS.get(name, ()) if not versions.below(version, first)]
     older = name in _FIRST_WHEELS and name not in _SINCE and numbers(version)
     return pythons[-1] if pythons else "3.8" if older else None
+
+
+def _torch_beside(name: str, version: str, major: int, minor: int = 0) -> str:
+    """The torch for which this release of its family was made: torchvision 0.16 for 2.1, 0.14 for 1.13."""
+    if name == "torchvision" and major == 0:
+        return f"2.{minor - 15}" if minor >= 15 else f"1.{minor - 1}"
+    return f"1.{minor}" if name == "torchaudio" and major == 0 else version
 
 
 def first_release(name: str, python: str | None) -> str | None:

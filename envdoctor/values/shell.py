@@ -66,6 +66,7 @@ _POSIX_ONLY = Pattern(
     r"(?:sudo|apt-get|env|ldconfig|ulimit|mount|dmesg|ls|lspci|systemctl|journalctl|dpkg|echo|grep|curl|sysctl|modprobe|chmod"
     r"|chown|docker run|rm|sed|patchelf|brew|xcode-select|[A-Z_]+=)\b|.*[|<>&] ?\w"
 )
+_BARE = Pattern(r"'([^']*)'")
 _SETTING = Pattern(r"(?:export ([A-Za-z_]\w*)=(.*)|unset ([A-Za-z_]\w*))")
 
 
@@ -74,7 +75,8 @@ def for_windows(command: str, python: str = "python") -> str:
     if setting := _SETTING.fullmatch(command):
         if setting[1] and ("$" in command or len(shlex.split(command)) > 2):
             return _settings(command)
-        return f"set {setting[1]}={setting[2]}" if setting[1] else f"set {setting[3]}="
+        bare = _BARE.fullmatch(setting[2] or "")  # set would take the quotes into the value
+        return f"set {setting[1]}={bare[1] if bare else setting[2]}" if setting[1] else f"set {setting[3]}="
     quoted = _IN_QUOTES.sub(_in_double_quotes, command)
     if _POSIX_ONLY.match(re.sub(r'"[^"]*"', "", quoted)):
         return ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from envdoctor.errors import Trouble
@@ -45,6 +46,7 @@ CHARACTERS = 4 * 1024 * 1024
 
 LINES = 20_000
 
+_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _REMEDY = (
     "Paste what one of these prints: python -m torch.utils.collect_env, accelerate env, transformers env, ds_report, "
     "nvidia-smi, pip list, python -m xformers.info."
@@ -95,7 +97,8 @@ def read(text: str) -> Facts:
         )
     sample = text[:65_536]
     # A console's words in another encoding are lost, and the rest of its text is still to be read
-    if sample.count("\x00") > max(4, len(sample) // 50) or sample.count("\ufffd") > max(4, len(sample) // 8):
+    lost = sample.count("\ufffd") > max(4, len(sample) // (8 if _CONTROL.search(sample) else 2))
+    if sample.count("\x00") > max(4, len(sample) // 50) or lost:
         raise Trouble("this is not text", remedy=_REMEDY)
     lines = unwrap(scrub.without_secrets(cut_lines(text), opaque=False))
     if len(lines) > LINES:

@@ -208,6 +208,10 @@ _ROWS = (
         r"AttributeError: module '\1' has no attribute '\2'",
     ),
     _row(
+        r"(?<!module )(?<!object )['\"]([a-z]\w*(?:\.[a-z]\w*)+)['\"] has no (?:attribute|name|member) ['\"](\w+)",
+        r"AttributeError: module '\1' has no attribute '\2'",
+    ),
+    _row(
         r"cannot import (?:the )?(?:name )?(\w+) (?:from|out of) (\w[\w.]*)",
         r"ImportError: cannot import name '\1' from '\2'",
     ),

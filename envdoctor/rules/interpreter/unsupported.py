@@ -121,7 +121,7 @@ def unsupported(facts: Facts, target: Target) -> Findings:
         certain = _too_new_or_old(interpreter, name, wanted)
         if certain or _nothing_built(missing) or _far_from_wheels(interpreter, certain):
             text = "a Python for which this package has wheels"
-            words = f"{_of_release(wanted)}: " if certain else f"{_OPEN.format(name=name)}: "
+            words = f"{_of_release(wanted)}: " if certain else f"{_OPEN.format(name=name + wanted)}: "
             words += missing.string
             python = _other_than(interpreter, _python_for(name, wanted))
             usually = "" if certain else _REASONS
@@ -252,11 +252,8 @@ def _far_from_wheels(interpreter: Interpreter, certain: bool | None) -> bool:
 
 def _python_for(name: str, wanted: str) -> str:
     """The newest Python that the release asked for has wheels for, up to 3.12, which most packages have some for."""
-    torch = {"torchvision": 1, "torchaudio": 0}.get(name)
-    version = versions.public(wanted.lstrip("=~<>!"))
-    release = release_of(version) if name == "torch" or torch == 0 else None
-    last = versions.release(release.python[1]) if release else None
-    return "3.12" if last is None or last[:2] >= (3, 12) else f"{last[0]}.{last[1]}"
+    exact = wanted.startswith(("==", "~="))
+    return (newest_python(name, versions.public(wanted.lstrip("=~"))) if exact else None) or "3.12"
 
 
 def _other_than(interpreter: Interpreter, python: str) -> str:

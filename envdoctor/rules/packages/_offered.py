@@ -18,6 +18,7 @@ _OFFERED_TO_A_RANGE = Pattern(
     r".{0,300}?\(from versions?: (?P<offered>(?!none)[^)]{1,4000})\)",
 )
 _WHEELS_ONLY = frozenset({"torch", "torchvision", "torchaudio", "triton"})
+_SHELL = "pytorch"  # by that name an index has a shell, which says so when it is built: packages/known-errors
 _NVIDIA = Pattern(r"nvidia-[a-z-]{3,24}-cu1[1-3]")  # of which packages/known-errors knows more
 
 
@@ -68,20 +69,21 @@ def in_place_of_one(facts: Facts) -> OnOffer | None:
         return None
     name, wanted = normal(found["name"]), found["wanted"].rstrip(".-")
     offered, asked = _releases(found, without_shells=name in _WHEELS_ONLY), versions.parse(wanted)
-    if asked is None or not offered or asked in offered or "+" in wanted or _NVIDIA.fullmatch(name):
+    if asked is None or not offered or asked in offered or "+" in wanted or _NVIDIA.fullmatch(name) or name == _SHELL:
         return None
     said, whole = messages.own_words(found.string)[:500], bool(found["end"])
     return OnOffer(name=name, wanted=found["wanted"], asked=asked, releases=offered, whole=whole, said=said)
 
 
 def in_place_of_a_range(facts: Facts) -> OnOffer | None:
-    """A range that ends before the first release that is offered: what is in it was made for older Pythons."""
+    """A range of which no release is offered, and later ones are: what is in it was made for older Pythons."""
     found = None if messages.in_report(facts, _OFFERED) else messages.in_report(facts, _OFFERED_TO_A_RANGE)
     if found is None:
         return None
     name, end = normal(found["name"]), versions.parse(found["end_of_range"] or _end_of(found["compatible"]))
-    offered = _releases(found, without_shells=True)
-    if end is None or not offered or offered[0] < end:
+    offered = _releases(found, without_shells=name in _WHEELS_ONLY)
+    asked = versions.specifiers(found["asked"].strip())
+    if end is None or asked is None or not any(one >= end for one in offered) or any(asked.filter(offered)):
         return None
     said = messages.own_words(found.string)[:500]
     return OnOffer(name=name, wanted=f"{name}{found['asked']}", asked=end, releases=offered, whole=True, said=said)

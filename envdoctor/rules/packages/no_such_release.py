@@ -100,14 +100,20 @@ _NOT_HERE = (
 
 
 def _all_too_new(facts: Facts, offer: _offered.OnOffer) -> Findings:
-    name, first, here = offer.name, offer.releases[0], known(facts.interpreter)
+    name, here = offer.name, known(facts.interpreter)
+    before, (first, *_) = offer.older, [one for one in offer.releases if one >= offer.asked]
     older = here is None or not versions.below(here.version, "3.12")
     meaning = f"All {name} that this Python and system are offered are too new for what is asked for"
     python = f"this Python ({here.version})" if here else "this Python"
     seen = f"{first} and later are offered"
+    if before:
+        meaning = f"Of {name} this Python and system are offered none that is asked for: {before[-1]} and before, and "
+        meaning += "then later ones"
+        seen = f"{before[-1]} and {first}, none between them"
     want = offer.wanted
     text = f"{meaning}; the first is {first}: {offer.said}"
     usually = f"{python} is newer than the releases below {offer.asked} have wheels for"
+    usually += ", or what is asked for was withdrawn or never released" if before else ""
     fix = (
         f"Make the environment with a Python of the time of {name} {offer.asked}; or take a later release of what "
         "asks for it, which allows newer ones."

@@ -145,7 +145,7 @@ CAUSES = [
     (
         "ModuleNotFoundError: No module named 'selective_scan_cuda'",
         "extension-binary-missing",
-        "selective-scan-cuda",
+        "selective_scan_cuda",
     ),
     (
         "NameError: name '_C' is not defined [raised in groundingdino]",
