@@ -164,7 +164,7 @@ _OF = {
     ),
     "stall": Pattern(
         r"\b(?<!\bam )(?<!'m )(?:stuck(?:ed|s|ing)?|hangs?|hung|hanging|deadlock\w{0,4}|freez(?:es|ed)|froze)\b"
-        r"(?! (?:with|on) this (?:error|issue))"
+        r"(?! support)(?! (?:with|on) this (?:error|issue))"
         r"|\bnothing (?:else )?(?:happens|moves)|\band then nothing\b|\bno (?:response|progress)\b|never (?:starts"
         r"|finishes|ends|returns|stops)"
         r"|(?:just|suddenly) stops\b"

@@ -57,6 +57,12 @@ _ROWS = (
         r"|/dev/shm (?:is )?(?:full|exhausted|too small)",
         "DataLoader worker is killed by signal: Bus error, out of shared memory",
     ),
+    _row(r"\bfreeze support\b", 'The "freeze_support()" line can be omitted'),
+    _row(
+        r"^(?:.{0,40}\W)?(torch\.Size\(\[[\d, ]+\]\) from checkpoint, the shape in current model is "
+        r"torch\.Size\(\[[\d, ]*\]\))",
+        r"size mismatch for its.weights: copying a param with shape \1",
+    ),
     _row(r"\bancdata\b", "received 0 items of ancdata"),
     _row(
         r"(?:too many|limit of|run out of|exhausted).{0,12}(?:open files|file (?:descriptors|handles))",

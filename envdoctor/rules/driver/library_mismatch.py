@@ -6,7 +6,8 @@ _LIBRARY = Pattern(r"(?i)client has the version (?P<client>\d[\d.]*\d)|NVML libr
 _CONTAINED = Pattern(r"(?i)/\.singularity\.d/|\bsingularity\b|\bapptainer\b|docker (?:run|build|exec)")
 _SAYS = Pattern(
     r"(?i)Driver/library version mismatch|NVML library version: \d+\.\d+|API mismatch: the client|LibRmVersionMismatch"
-    r"|NVML/RM version mismatch|driver and (?:its |the )?librar(?:y|ies)(?: versions?)? (?:differ|do not match)"
+    r"|LIB_RM_VERSION_MISMATCH|NVML/RM version mismatch"
+    r"|driver and (?:its |the )?librar(?:y|ies)(?: versions?)? (?:differ|do not match)"
     r"|kernel module and .{0,30}librar(?:y|ies) .{0,30}(?:differ|do(?:es)? not match|mismatch)",
 )
 

@@ -112,7 +112,7 @@ def _of_absurd_size(said: str, size: int) -> Findings:
 def _of_an_end(facts: Facts, line: str) -> Findings:
     """A process was refused memory, or killed: for lack of it, or from outside, where others than the kernel may have
     done so."""
-    refused, lacking = _SAYS[-1].search(line), _SAYS[0].search(line)
+    refused, lacking = _SAYS[-1].search(line), messages.in_report(facts, _SAYS[0])  # the kernel's own log says why
     why = "refused memory" if refused else "killed for lack of memory" if lacking else "killed from outside (SIGKILL)"
     outside = not refused and not lacking
     built = outside and any(map(_BUILDS.search, facts.messages))

@@ -49,7 +49,7 @@ def move_for(facts: Facts, row: names.Name, line: str, version: str | None) -> M
     later = f"{row.package} has {whole(row)} from {row.release} on, and {text} needs it"
     meaning, usually = (later, "") if added else _ranges.removal(row, whole(row), version, text)
     if added and "has no attribute" in line and names.is_module(f"{row.module}.{row.name}"):
-        advice += f" It is a module of its own: write import {row.module}.{row.name} as well."
+        advice += f" Where it stays, write import {row.module}.{row.name} as well, for it is a module."
     python = "" if added else _ranges.too_new_a_python(facts, row)
     if python:
         advice += f" Releases before {row.release} have wheels for Python up to {python}, and here it is newer: change "

@@ -123,10 +123,9 @@ class Refusal(NamedTuple):
         """What lies beside torch's own count, where that is seen and no other process need hold it."""
         if self.whole or self.others is None or self.others < _SEEN:
             return ""
-        other = " or another process" if self.others > 2 * _CONTEXT else ""
         return (
-            f", and about {self.others:.1f} GiB are CUDA's context of this process, libraries and what draws the "
-            f"screen{other}, which no setting of torch frees"
+            f", and about {self.others:.1f} GiB are held by CUDA's context and libraries, or by whatever else is on "
+            "this GPU, which no setting of torch frees"
         )
 
     @property

@@ -6,6 +6,7 @@ _SAYS = (
     Pattern(r"CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH"),
     Pattern(r"CUDNN_STATUS_SUBLIBRARY_LOADING_FAILED"),
     Pattern(r"(?i)cuDNN version incompatibility.*"),
+    Pattern(r"libcudnn\S*\.so\S*: (?:undefined symbol:|symbol) [^\s,]+, version libcudnn\w+\.so\S*(?: not defined)?"),
     Pattern(r"Could not load library libcudnn\S*"),
     Pattern(r"libcudnn\S*: undefined symbol\S*|undefined symbol: cudnn\w+"),
     Pattern(r"libcudnn\S*: cannot open shared object file"),
@@ -15,8 +16,8 @@ _SAYS = (
 )
 
 _EIGHT = Pattern(
-    r"(?!.{0,300}undefined)(?:Could not (?:load|locate) (?:library )?)?\w{0,12}cudnn\w{0,24}_(?:infer|train)"
-    r"(?:\.so\.8|64_8\.dll)\S*(?: .{0,60})?"
+    r"(?!.{0,500}(?:undefined|not defined in))(?:Could not (?:load|locate) (?:library )?)?"
+    r"\w{0,12}cudnn\w{0,24}_(?:infer|train)(?:\.so\.8|64_8\.dll)\S*(?: .{0,60})?"
 )
 """Parts that only cuDNN 8 has."""
 _NINE = Pattern(
@@ -36,6 +37,8 @@ _MXNET = Pattern(r"\bmxnet[-_]cu\d{2,3}\b")
 """A build that brings none of CUDA's libraries, so that cuDNN is one of several: packages/known-errors."""
 _ONLY_NOT_LOADED = Pattern(r"SUBLIBRARY_LOADING_FAILED|^Could not load library|^Unable to load any of")
 """A part of cuDNN does not load: that another release is met is not said."""
+_OF_TWO_PARTS = Pattern(r"libcudnn\S*: .{0,20}symbol:? [^\s,]+, version libcudnn")
+"""One part asks another for what only its own release has."""
 _OTHERS = Pattern(r"(?i)dso_loader|\b(?:jaxlib|tensorflow|stream_executor|paddle)\b")
 
 
@@ -80,7 +83,7 @@ def cudnn(facts: Facts) -> Findings:
 def _missing_part(facts: Facts, loaded: tuple[int, ...]) -> Finding | None:
     """What asks for cuDNN, or for a part of it, and does not find it."""
     said, eleven = messages.anywhere(facts, *_SAYS), circumstances.ON_CUDA_11.stands(facts)
-    two = said is not None and "undefined symbol" in said.string
+    two = said is not None and ("undefined symbol" in said.string or _OF_TWO_PARTS.search(said[0]) is not None)
     if not two and (eight := messages.anywhere(facts, _EIGHT)) and (loaded or (9,))[0] != 8:
         return _without_cudnn(facts, eight[0], "8") or _asked_for(eight[0], _EIGHTH, _STAY_AT_8 if eleven else _UPGRADE)
     absent = _ABSENT.search(said[0]) if said else None
@@ -96,7 +99,7 @@ def _missing_part(facts: Facts, loaded: tuple[int, ...]) -> Finding | None:
 
 def _mixed_libraries(said: str, where: str, outside: str) -> Finding:
     title, usually = _TWO, "" if where else _FOUND_FIRST
-    if said and not where and "SUBLIBRARY" not in said:
+    if said and not where and "SUBLIBRARY" not in said and not _OF_TWO_PARTS.search(said):
         title = "The cuDNN that is loaded is of another release than is asked for"
         if "undefined symbol" in said:
             title = "cuDNN and what is loaded with it do not fit together"
@@ -112,8 +115,8 @@ def _mixed_libraries(said: str, where: str, outside: str) -> Finding:
 _OF_BOTH = ("torch/cuda-error", *_OF_FILES)
 _TWO = "Two releases of cuDNN meet in one process"
 _FOUND_FIRST = (
-    "another cuDNN than torch's own is found first (LD_LIBRARY_PATH, the system's, conda's), or the package "
-    "nvidia-cudnn was changed without torch"
+    "another cuDNN than the one that came with it is found first (LD_LIBRARY_PATH, the system's, conda's), or the "
+    "package nvidia-cudnn was changed without torch"
 )
 _COMMAND = "env -u LD_LIBRARY_PATH python train.py"
 _WITHOUT_LIBRARY_PATH = Remedy(
