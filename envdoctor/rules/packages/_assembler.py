@@ -17,6 +17,8 @@ def assembler_finding(facts: Facts, said: str, triton: str | None) -> Finding:
     bundled = bool(_BUNDLED.search(path))
     whose = "that Triton brings" if bundled else f"that was called, {path}," if path else "that was called"
     other = _OTHER_ON_WINDOWS if platform_of(facts).startswith("win") else _OTHER
+    if "ptxas-blackwell" in f"{said} {path}":
+        other = tuple(command.replace("TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH") for command in other)
     unknown = _UNKNOWN.search(said) or messages.anywhere(facts, _UNKNOWN)
     newer = "install a newer torch with its own triton" + (f", later than {triton}" if triton else "")
     if unknown is None:
@@ -49,6 +51,7 @@ def assembler_finding(facts: Facts, said: str, triton: str | None) -> Finding:
     )
 
 
+# Later releases have an assembler of its own for Blackwell (TRITON_PTXAS_BLACKWELL_PATH: triton/knobs.py of 3.6.0)
 _OTHER = ("/usr/local/cuda/bin/ptxas --version", "export TRITON_PTXAS_PATH=/usr/local/cuda/bin/ptxas")
 _OTHER_ON_WINDOWS = (r"set TRITON_PTXAS_PATH=%CUDA_PATH%\bin\ptxas.exe",)
 _EXPLAINED = ("packages/conflicts torch triton", "packages/import-mismatch triton")

@@ -55,7 +55,7 @@ class OnOffer:
 
     @property
     def nearest(self) -> Version:
-        older, newer = self.older[-1], self.newer[0]
+        older, newer = self.older[-1], next((one for one in self.newer if not one.is_prerelease), self.newer[0])
         return older if older.release == self.asked.release else newer
 
     @property

@@ -112,13 +112,15 @@ def _end(facts: Facts, package: str, release: str) -> str:
 def removal(row: names.Name, what: str, version: str | None, asking: str) -> tuple[str, str]:
     """What is proved of a name that later releases have no more, and what is so in most cases: of a release that nobody
     named no more is proved than that it lacks the name."""
+    moved = row.moved_to and what == row.name  # another module of the package may have it
+    holder = row.module if moved else row.package
     if row.since and (version is None or versions.below(version, row.since)):
         at_last = "at the latest from" if row.since == row.read_from else "from"
         return f"{row.package} has {what} {at_last} {row.since} on and before {row.release}, and {asking} needs it", ""
     if version:
-        return f"{row.package} dropped {what} in {row.release}, and {asking} still asks for it", ""
+        return f"{holder} dropped {what} in {row.release}, and {asking} still asks for it", ""
     early = f" (one before {row.read_from} may not have had it yet)" if row.read_from else ""
-    return f"{row.package} as it is here has no {what}, which {asking} asks for", (
+    return f"{holder} as it is here has no {what}, which {asking} asks for", (
         f"it is {row.release} or later, which dropped it{early}"
     )
 

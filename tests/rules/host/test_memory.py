@@ -55,3 +55,11 @@ def test_enough(host: Host) -> None:
 def test_unknown_is_skipped() -> None:
     assert skipped(memory, Facts(host=Host(memory_available=1)))
     assert skipped(memory, Facts())
+
+
+def test_the_kernels_log_says_why_a_process_was_killed() -> None:
+    log = "[300974.2] Out of memory: Killed process 336943 (python) total-vm:20061840kB"
+    (finding,) = findings(memory, Facts(messages=("Killed", log)))
+    assert finding.message == "A process was killed for lack of memory: Killed."
+    (finding,) = findings(memory, Facts(messages=("Killed",)))
+    assert "from outside" in finding.message

@@ -79,6 +79,25 @@ def test_a_range_that_ends_before_the_first_that_is_offered() -> None:
     assert found(_ASKED + "spam>=3.5 (from versions: 3.2.0)") is None
 
 
+def test_a_range_between_what_is_offered() -> None:
+    one = found(_ASKED + "spam<0.5.0,>=0.4.5 (from versions: 0.1.0, 0.5.0, 0.6.1)")
+    assert one is not None
+    assert one.actual == "0.1.0 and 0.5.0, none between them"
+    assert "too new" not in one.message
+    assert "withdrawn or never released" in one.message
+    assert found(_ASKED + "spam<0.5.0,>=0.4.5 (from versions: 0.1.0, 0.4.9, 0.6.1)") is None
+
+
+def test_a_release_is_rather_told_to_take_than_one_of_its_trials() -> None:
+    one = found(_ASKED + "spam==0.0.19 (from versions: 0.0.16, 0.0.20.dev539, 0.0.20)")
+    assert one is not None
+    assert one.remedy.commands == ("python -m pip install 'spam==0.0.20'",)
+
+
+def test_pytorch_is_no_name_of_a_release() -> None:
+    assert found(_ASKED + "pytorch==1.0.1 (from versions: 0.1.2, 1.0.2)") is None
+
+
 @pytest.mark.parametrize(
     ("asked", "way"),
     [

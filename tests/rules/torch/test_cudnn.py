@@ -68,3 +68,19 @@ def test_a_missing_cudnn_8_is_not_two_of_them() -> None:
     assert "cuDNN 9" in finding.remedy.text
     assert "cuDNN 8 is here where the loader does not look" in finding.message
     assert any("getsitepackages" in command for command in finding.remedy.commands)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Could not load library libcudnn_cnn_train.so.8. Error: /usr/local/cuda/lib/libcudnn_cnn_train.so.8: symbol "
+        "_ZN5cudnn3cnn4normE, version libcudnn_cnn_infer.so.8 not defined in file libcudnn_cnn_infer.so.8 with link "
+        "time reference",
+        "Could not load library libcudnn_cnn_infer.so.8. Error: /usr/lib/libcudnn_cnn_infer.so.8: undefined symbol: "
+        "_ZN5cudnn3ops18GetInternalStreamsEP12cudnnContext, version libcudnn_ops_infer.so.8",
+    ],
+)
+def test_a_symbol_that_another_part_lacks_is_of_two_releases(said: str) -> None:
+    finding = only(cudnn, pasted(said))
+    assert finding.title == "Two releases of cuDNN meet in one process"
+    assert finding.remedy.commands == ("env -u LD_LIBRARY_PATH python train.py",)
