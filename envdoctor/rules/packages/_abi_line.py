@@ -107,12 +107,18 @@ def meaning(reason: str) -> str:
     if found := _NOT_FOUND.search(reason):
         whose = "of CUDA" if found["lib"].lower() in ("cud", "cub") else "of torch"
         return f" asks for a library {whose} that is not found"
+    if _OF_ITS_OWN.search(reason):
+        return " asks for a function that is neither in it nor in what it is linked with, and by its name is no torch's"
     return " does not fit this torch"
+
+
+_OF_ITS_OWN = Pattern(r"undefined symbol: _Z\d{1,3}(?!TH|PyInit|Py_|cudnn|cublas|__)[a-z]\w*N2at6Tensor")
+"""A C++ function outside of every namespace that takes tensors: torch has none of that kind."""
 
 
 def proves_no_misfit(reason: str) -> bool:
     """Does the line only say that something is not found, or does not load?"""
-    return bool(_NOT_LOADED.search(reason) or _NOT_FOUND.search(reason))
+    return any(pattern.search(reason) for pattern in (_NOT_LOADED, _NOT_FOUND, _OF_ITS_OWN))
 
 
 def usually(reason: str, *, on_amd: bool) -> str:
@@ -129,6 +135,11 @@ def usually(reason: str, *, on_amd: bool) -> str:
         return (
             "it was imported before torch, this torch is a build for the CPU, or it was built for another release of "
             "torch"
+        )
+    if _OF_ITS_OWN.search(reason):
+        return (
+            "files of two builds meet: the folder build or .so files of an earlier state of the sources were used "
+            "again, or setup.py leaves out a source file"
         )
     return ""
 

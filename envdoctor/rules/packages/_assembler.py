@@ -16,7 +16,7 @@ def assembler_finding(facts: Facts, said: str, triton: str | None) -> Finding:
     path = called["path"] if called else ""
     bundled = bool(_BUNDLED.search(path))
     whose = "that Triton brings" if bundled else f"that was called, {path}," if path else "that was called"
-    other = _OTHER_ON_WINDOWS if platform_of(facts).startswith("win") else _OTHER
+    other: tuple[str, ...] = _OTHER_ON_WINDOWS if platform_of(facts).startswith("win") else _OTHER
     if "ptxas-blackwell" in f"{said} {path}":
         other = tuple(command.replace("TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH") for command in other)
     unknown = _UNKNOWN.search(said) or messages.anywhere(facts, _UNKNOWN)

@@ -59,7 +59,8 @@ def _not_imported(facts: Facts, target: Target, ask: Ask, line: str, version: st
 
 def _finding(facts: Facts, target: Target, ask: Ask, line: str, version: str | None) -> Finding:
     name, explains = ask.package or ask.spoken, (f"packages/known-symptoms {ask.package}", "packages/import-mismatch")
-    fix = remedies.from_lock(facts, target, ask.package, *_advice(ask, name))
+    beside = _AND.search(line.partition(ask.requirement)[2]) if ask.specifier else None
+    fix = remedies.from_lock(facts, target, ask.package, *_advice(ask, name, beside["other"] if beside else ""))
     said, actual = f"{name} is asked for: {messages.own_words(line)}", version or "not found"
     if ask.newer:
         said, actual = f"Another release of {said}", version or "another release"
@@ -74,7 +75,11 @@ def _finding(facts: Facts, target: Target, ask: Ask, line: str, version: str | N
     )
 
 
-def _advice(ask: Ask, name: str) -> tuple[str, ...]:
+_AND = Pattern(r"^ ?(?:and|,|&) ?(?P<other>[A-Za-z][\w.-]{1,40}==\d[\w.]{0,30}\w)")
+"""A second requirement in the same sentence."""
+
+
+def _advice(ask: Ask, name: str, other: str) -> tuple[str, ...]:
     """A sentence, and what to install."""
     if not ask.package:
         return (f"No index has {name} under a name of its own: install it as its project says.",)
@@ -85,8 +90,8 @@ def _advice(ask: Ask, name: str) -> tuple[str, ...]:
     if ask.package == "torch":
         text = "Activate the environment that has torch, or install it there: uv takes the build that fits the driver."
         return text, "uv pip install --torch-backend=auto torch"
-    text = (
-        f"Install {ask.requirement} into the very Python that runs this (in a notebook restart the runtime after it)."
-    )
+    both = f"{ask.requirement} and {other}" if other else ask.requirement
+    text = f"Install {both} into the very Python that runs this (in a notebook restart the runtime after it)."
     exact = ask.specifier or ask.extras
-    return text, remedies.install(ask.requirement) if exact else remedies.upgrade(ask.package)
+    wanted = (ask.requirement, other) if other else (ask.requirement,)
+    return text, remedies.install(*wanted) if exact else remedies.upgrade(ask.package)

@@ -1,5 +1,6 @@
 import pytest
 
+from envdoctor.errors import Trouble
 from envdoctor.facts.pasted import read
 from envdoctor.facts.pasted.wording import in_the_tools_words
 from tests.facts.pasted.reading import driver, torch
@@ -273,3 +274,16 @@ def test_of_a_traceback_with_folded_frames_nobody_knows_the_last() -> None:
     35 frames
 ModuleNotFoundError: No module named 'transformers.modeling_layers'"""
     assert not any("raised in diffusers" in message for message in read(text).messages)
+
+
+def test_a_log_whose_letters_were_lost_is_still_read() -> None:
+    lost = "\ufffd" * 20
+    facts = read(f"[WinError 1455] {lost}\nError loading c10.dll")
+    assert any("WinError 1455" in text for text in facts.messages)
+    with pytest.raises(Trouble, match="not text"):
+        read("\x01\x02" + lost)
+
+
+def test_a_heading_without_a_version_says_nothing_of_torch() -> None:
+    text = "pytorch version:\ntorch.version = 1.7.1+cu110\n\nRuntimeError: CUDA error: invalid argument\n"
+    assert torch(text).version == "1.7.1+cu110"

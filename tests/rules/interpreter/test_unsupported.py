@@ -189,3 +189,21 @@ def test_an_isolated_build_of_uv_has_its_own_setuptools() -> None:
     (found,) = findings(unsupported, python("3.12.4", messages=lines))
     assert "build in one of their own" in found.remedy.text
     assert not any("setuptools" in command for command in found.remedy.commands)
+
+
+@pytest.mark.parametrize(
+    ("asked", "newest"),
+    [
+        ("torch==1.2.0", "3.7"),
+        ("torch==0.4.1", "3.7"),
+        ("torchvision==0.5.0", "3.8"),
+        ("torchvision==0.4.2", "3.7"),
+        ("torchaudio==0.13.1", "3.11"),
+        ("torch==2.6.0", "3.12"),
+    ],
+)
+def test_the_python_to_take_is_of_the_releases_time(asked: str, newest: str) -> None:
+    said = f"ERROR: Could not find a version that satisfies the requirement {asked} (from versions: none)"
+    (finding,) = findings(unsupported, Facts(messages=(said,)))
+    assert asked in finding.message
+    assert finding.remedy.commands == (f"uv venv --python {newest} .venv",)

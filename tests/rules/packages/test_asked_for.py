@@ -86,3 +86,9 @@ def test_a_persons_sentence_around_an_error_asks_for_nothing(line: str) -> None:
 def test_the_programs_own_words_within_it_do(line: str) -> None:
     (found,) = findings(asked_for, Facts(messages=(line,)))
     assert found.subject == "einops"
+
+
+def test_two_that_one_sentence_asks_for_are_installed_together() -> None:
+    said = "RuntimeError: Please install flash-attn==1.0.3.post0 and triton==2.0.0.dev20221202."
+    (found,) = findings(asked_for, Facts(messages=(said,)))
+    assert found.remedy.commands == ("python -m pip install 'flash-attn==1.0.3.post0' 'triton==2.0.0.dev20221202'",)

@@ -200,3 +200,16 @@ def test_what_xformers_says_of_itself_is_true_whatever_a_list_of_another_environ
     assert "it was built for torch 2.2.2+cu121" in found.message
     assert "another environment than the list" in found.message
     assert found.actual == "another one than is listed"
+
+
+def test_a_function_of_its_own_sources_says_nothing_of_torch() -> None:
+    said = "ops/points/stack_cuda.cpython-36m-x86_64-linux-gnu.so: undefined symbol: {}N2at6TensorES0_S0_"
+    (own,) = findings(
+        extension_abi, read(f"Python 3.6.5\nPyTorch 1.1.0\nImportError: {said.format('_Z24interpolate_grad_wrapper')}")
+    )
+    assert "by its name is no torch's" in own.message
+    assert "files of two builds meet" in own.message
+    (torchs,) = findings(
+        extension_abi, read(f"Python 3.6.5\nPyTorch 1.1.0\nImportError: {said.format('_ZN2at6detail3add')}")
+    )
+    assert "does not fit this torch" in torchs.message

@@ -33,6 +33,8 @@ def python_version(draft: Draft, value: str) -> None:
 
 def torch_version(draft: Draft, value: str) -> None:
     """ "2.6.0+cu124", "2.4.1+cu118 (True)", "1.13.0 (CPU only)", "N/A" when torch cannot be imported."""
+    if not value.strip():
+        return  # a heading, whose value stands below it
     bracket = re.search(r"\(([^()]{1,40})\)", value)
     if words.is_unknown(value.partition("(")[0]):
         draft.no_torch = "the report says that torch is not installed or cannot be imported"

@@ -137,7 +137,7 @@ def cudnn_built(draft: Draft, value: str) -> None:
 FIELDS: Mapping[str, Field] = {
     normal(key): field
     for field, keys in {
-        torch_version: ("torch version", "torch.__version__", "pytorch", "torch", "pt version"),
+        torch_version: ("torch version", "torch.__version__", "torch.version", "pytorch", "torch", "pt version"),
         torch_cuda: ("torch.version.cuda", "torch cuda version", "pytorch cuda version", "torch cuda", "cuda of torch",
                      "pytorch cuda", "torch.cuda.version", "cuda (torch)"),
         torch_hip: ("torch.version.hip", "torch hip version"),
