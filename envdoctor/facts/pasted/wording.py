@@ -52,8 +52,7 @@ _ROWS = (
     _row(
         r"(?:worker|loader|\bshm\b|shared memory).{0,80}\bbus error|\bbus error.{0,80}(?:worker|loader|\bshm\b"
         r"|shared memory)"
-        r"|(?:out of|too little|insufficient|not enough) (?:shared memory"
-        r"|shm)\b"
+        r"|(?:out of|too little|insufficient|not enough) (?:shared memory|shm)\b"
         r"|/dev/shm (?:is )?(?:full|exhausted|too small)",
         "DataLoader worker is killed by signal: Bus error, out of shared memory",
     ),
