@@ -18,7 +18,10 @@ _SAYS = (
     Pattern(r"(?i)ops were compiled and installed with a different version"),
     Pattern(r"(?i)PyTorch version mismatch! DeepSpeed"),
     Pattern(r"(?i)(?:built|compiled) for (?:another|a different|an? (?:older|newer)) (?:torch|ABI|Python)"),
-    Pattern(r"(?i)DLL load failed while importing (?:flash_attn\w*|_C\w*|_ext\w*|_?fused\w*|_qattn\w*|amp_C)"),
+    Pattern(
+        r"(?i)DLL load failed while importing (?:flash_attn\w*|_C\w*|_ext\w*|_?fused\w*|_qattn\w*|amp_C)"
+        r"(?!.{0,20}Application Control)"
+    ),
     Pattern(r"(?i)lib(?:torch_(?:cpu|cuda\w*)|c10_cuda)\.so\S*:? .*(?:cannot open|no such)"),
     Pattern(r"(?i)PyTorch and (?!torchvision|torchaudio)\w+ were compiled with different CUDA"),
     Pattern(r"(?i)flash_attn.{0,400}(?:libcudart|libcublas)\.so\.\d\S{0,80}:? .{0,200}(?:cannot open|no such)"),
