@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from envdoctor.facts.model import Facts, Interpreter
 from envdoctor.facts.need import known
-from envdoctor.knowledge import versions
+from envdoctor.knowledge import pairs, versions
 from envdoctor.knowledge.machine import platform_of
 from envdoctor.knowledge.numbers import numbers
 from envdoctor.knowledge.torch_builds import release_of
@@ -45,23 +45,16 @@ _BEFORE_THE_TABLE = "3.7"  # of torch 0.4 to 1.2: the wheels on the package inde
 
 def last_python(name: str, version: str) -> str | None:
     """The newest Python for which this release of a compiled package has wheels; None where that is not known."""
-    if name in _OF_TORCH and (numbered := numbers(version)):
-        release = release_of(_torch_beside(name, version, *numbered[:2]))
-        if release is None and numbered[:2] < ((0, 4) if name == "torchvision" else (1, 3)):
-            return _BEFORE_THE_TABLE
-        return release.python[1] if release else None
+    if name in _OF_TORCH and numbers(version):
+        torch = version if name == "torch" else pairs.torch_of(name, version)
+        if release := release_of(torch):
+            return release.python[1]
+        return _BEFORE_THE_TABLE if numbers(torch)[:2] < (1, 3) else None
     if not version:
         return None
     pythons = [python for python, first in _FIRST_WHEELS.get(name, ()) if not versions.below(version, first)]
     older = name in _FIRST_WHEELS and name not in _SINCE and numbers(version)
     return pythons[-1] if pythons else "3.8" if older else None
-
-
-def _torch_beside(name: str, version: str, major: int, minor: int = 0) -> str:
-    """The torch for which this release of its family was made: torchvision 0.16 for 2.1, 0.14 for 1.13."""
-    if name == "torchvision" and major == 0:
-        return f"2.{minor - 15}" if minor >= 15 else f"1.{minor - 1}"
-    return f"1.{minor}" if name == "torchaudio" and major == 0 else version
 
 
 def first_release(name: str, python: str | None) -> str | None:

@@ -9,6 +9,7 @@ import functools
 from collections.abc import Mapping
 
 from envdoctor.knowledge import versions
+from envdoctor.knowledge.numbers import numbers
 from envdoctor.knowledge.table import bundled_table
 
 READ_UP_TO = (2, 15)
@@ -45,6 +46,15 @@ def torchaudio_for(torch: str) -> tuple[int, int] | None:
     if major == 2:
         return (2, minor)
     return (0, minor) if major == 1 and minor >= 4 else None
+
+
+def torch_of(mate: str, version: str) -> str:
+    """The torch, major and minor, for which this release of torchvision or torchaudio was made: torchvision 0.16 for
+    2.1 and 0.14 for 1.13, torchaudio 0.13 for 1.13; torchaudio 2.x has torch's own number."""
+    major, minor = (*numbers(version), 0, 0)[:2]
+    if major == 0 and mate == "torchvision":
+        return f"2.{minor - 15}" if minor >= 15 else f"1.{minor - 1}"
+    return f"{major or 1}.{minor}"
 
 
 def together(mate: str, torch: str) -> tuple[str, str] | None:

@@ -66,3 +66,10 @@ def test_what_is_compiled_for_each_torch() -> None:
     assert pairs.release_for_torch("torchcodec", "2.3.0") is None
     assert pairs.release_for_torch("numpy", "2.4.0") is None
     assert pairs.releases_by_torch("intel-extension-for-pytorch")["1.12"] == "1.12"
+
+
+@pytest.mark.parametrize("torch", [f"1.{minor}" for minor in range(5, 14)] + [f"2.{minor}" for minor in range(15)])
+def test_both_directions_of_torch_and_its_mates_agree(torch: str) -> None:
+    for mate, made in (("torchvision", pairs.torchvision_for(torch)), ("torchaudio", pairs.torchaudio_for(torch))):
+        assert made is not None
+        assert pairs.torch_of(mate, f"{made[0]}.{made[1]}.1") == torch

@@ -60,6 +60,8 @@ _CONDAS = Pattern(
 
 def _user_site(page: Page, draft: Draft) -> None:
     users = {found["python"]: found["folder"] for line in page.lines if (found := _USERS.search(line))}
+    if not users:
+        return
     condas = {found["python"] for line in page.lines if (found := _CONDAS.search(line))}
     both = sorted(users.keys() & condas)
     if len(both) == 1:

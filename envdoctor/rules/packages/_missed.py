@@ -56,6 +56,11 @@ _NEW = Pattern(
 )
 
 
+def is_of_numba_cuda(module: str) -> bool:
+    """numba-cuda brings numba.cuda in the place of numba's own."""
+    return f"{module}.".startswith("numba.cuda.")
+
+
 @frozen
 class Missed:
     """``name``: the distribution; ``module``: as the line has it; ``version``: what is listed of it, if anything."""
@@ -138,8 +143,8 @@ def read(facts: Facts, line: str) -> Missed | None:
         return None
     top = match["module"].partition(".")[0]
     name = _NAMES.get(top.lower(), normal(top))
-    if f"{match['module']}.".startswith("numba.cuda.") and any("numba-cuda" in t for t in messages.everything(facts)):
-        name = "numba-cuda"  # which brings numba.cuda in the place of numba's own
+    if is_of_numba_cuda(match["module"]) and any("numba-cuda" in text for text in messages.everything(facts)):
+        name = "numba-cuda"
     if _is_decided(facts, line, name):
         return None
     version = _labelled.version(facts, name)

@@ -1,7 +1,7 @@
 """What is behind a name that a package lacks, where no table tells of it, and what tells more."""
 
 from envdoctor.knowledge.questions import is_package
-from envdoctor.rules.packages._missed import SEARCHED, Missed
+from envdoctor.rules.packages._missed import SEARCHED, Missed, is_of_numba_cuda
 from envdoctor.rules.rule import Facts, Pattern, known, remedies, shell, versions
 
 _ASKED = Pattern(
@@ -37,7 +37,7 @@ def way_out(facts: Facts, missed: Missed) -> tuple[str, ...]:
         return (f"Bring what asks for {missed.what} and jax to the same time.{remedies.WITH_JAX}",)
     if version is None and f"module '{name}' has no" in missed.line:
         return (_WHICH_FILE.format(what=missed.what),)
-    if f"{missed.module}.".startswith("numba.cuda."):
+    if is_of_numba_cuda(missed.module):
         return (_NUMBA_CUDA.format(what=missed.what), remedies.upgrade("numba-cuda", "numba"))
     return (f"Bring the code and {name} to the same time: look up in which release {name} has {missed.what}.{tail}",)
 
@@ -114,7 +114,7 @@ def behind(missed: Missed) -> str:
             f"{name} is too new for {caller} (what begins with an underscore changes without notice, and who uses it "
             f"is of an earlier time), {name} is older than {caller}, or its files are of two releases"
         )
-    if f"{missed.module}.".startswith("numba.cuda."):
+    if is_of_numba_cuda(missed.module):
         return f"numba-cuda, which brings numba.cuda in the place of numba's own, {_OF_ANOTHER_TIME}"
     times = f"{caller or 'its caller'} and {name} are of different times"
     return f"{times}, a file or folder of that name hides it, or its files are of two releases"

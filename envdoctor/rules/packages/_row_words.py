@@ -98,8 +98,6 @@ def fill(facts: Facts, heard: Heard) -> Filled:
 
 def _names_a_package(row: KnownError) -> bool:
     """Is the row's {name} a distribution's, which is written in one way, and no constant, class or file?"""
-    if "by its name the compiled part" in row.meaning:
-        return False
     typed = any("{name}" in command for command in (*row.commands, *row.instead, *row.windows))
     return typed or row.kind.startswith(("package-", "python-", "extension-", "torch-", "no-kernels", "known-broken"))
 
