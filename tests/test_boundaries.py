@@ -6,10 +6,8 @@ import ast
 import functools
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
-
-import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCTOR = sorted(p for p in (ROOT / "envdoctor").rglob("*.py") if "_bundle" not in p.parts)
@@ -20,11 +18,15 @@ FOREIGN = [p for p in DOCTOR if {"probe", "inject"} & set(p.relative_to(ROOT).pa
 INSIDE = [p for p in DOCTOR if p not in FOREIGN]
 
 HEAVY = {"torch", "transformers", "accelerate", "datasets", "peft", "trainer", "numpy"}
-STARTS_PROGRAMS = {"subprocess", "multiprocessing", "pty"}
+
+
+@functools.cache
+def nodes(path: Path) -> tuple[ast.AST, ...]:
+    return tuple(ast.walk(ast.parse(path.read_text("utf-8"))))
 
 
 def imports(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
@@ -32,7 +34,7 @@ def imports(path: Path) -> Iterator[str]:
 
 
 def calls(path: Path) -> Iterator[tuple[str, ast.Call]]:
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for node in nodes(path):
         if isinstance(node, ast.Call):
             yield ast.unparse(node.func), node
 
@@ -41,36 +43,44 @@ def name(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
-@pytest.mark.parametrize("path", TRAINER, ids=name)
-def test_trainer_never_imports_the_doctor(path: Path) -> None:
-    assert not [module for module in imports(path) if module.split(".")[0] == "envdoctor"]
+def imported(paths: Iterable[Path], forbidden: Collection[str]) -> list[tuple[str, str]]:
+    """Module of ours, and what it imports although it may not."""
+    return [(name(path), module) for path in paths for module in imports(path) if module.split(".")[0] in forbidden]
 
 
-@pytest.mark.parametrize("path", INSIDE, ids=name)
-def test_doctor_never_imports_what_it_examines(path: Path) -> None:
-    assert not [module for module in imports(path) if module.split(".")[0] in HEAVY]
+def called(paths: Iterable[Path], forbidden: Collection[str]) -> list[tuple[str, str]]:
+    """Module of ours, and what it calls although it may not."""
+    return [(name(path), call) for path in paths for call, _ in calls(path) if call in forbidden]
 
 
-@pytest.mark.parametrize("path", INSIDE, ids=name)
-def test_one_module_starts_programs(path: Path) -> None:
-    if name(path) == "envdoctor/system/process.py":
-        return
-    assert not [module for module in imports(path) if module.split(".")[0] in STARTS_PROGRAMS]
-    assert not [call for call, _ in calls(path) if call in ("os.system", "os.popen", "os.fork", "os.posix_spawn")]
+def test_trainer_never_imports_the_doctor() -> None:
+    assert not imported(TRAINER, {"envdoctor"})
 
 
-@pytest.mark.parametrize("path", INSIDE, ids=name)
-def test_every_child_has_a_deadline(path: Path) -> None:
-    for call, node in calls(path):
-        if call in ("process.run", "process.run_attached", "process.Child", "Child"):
-            assert any(keyword.arg == "deadline" for keyword in node.keywords), f"{name(path)}:{node.lineno}"
+def test_doctor_never_imports_what_it_examines() -> None:
+    assert not imported(INSIDE, HEAVY)
 
 
-@pytest.mark.parametrize("path", RULES, ids=name)
-def test_rules_do_no_input_or_output(path: Path) -> None:
-    forbidden = {"os", "io", "pathlib", "socket", "shutil", "tempfile", "urllib", "http", "glob", "ctypes", "logging"}
-    assert not [module for module in imports(path) if module.split(".")[0] in forbidden]
-    assert not [call for call, _ in calls(path) if call in ("open", "print", "input", "exec", "eval", "__import__")]
+def test_one_module_starts_programs() -> None:
+    others = [path for path in INSIDE if name(path) != "envdoctor/system/process.py"]
+    assert not imported(others, {"subprocess", "multiprocessing", "pty"})
+    assert not called(others, {"os.system", "os.popen", "os.fork", "os.posix_spawn"})
+
+
+def test_every_child_has_a_deadline() -> None:
+    starts = {"process.run", "process.run_attached", "process.Child", "Child"}
+    assert not [
+        f"{name(path)}:{node.lineno}"
+        for path in INSIDE
+        for call, node in calls(path)
+        if call in starts and all(keyword.arg != "deadline" for keyword in node.keywords)
+    ]
+
+
+def test_rules_do_no_input_or_output() -> None:
+    modules = {"os", "io", "pathlib", "socket", "shutil", "tempfile", "urllib", "http", "glob", "ctypes", "logging"}
+    assert not imported(RULES, modules)
+    assert not called(RULES, {"open", "print", "input", "exec", "eval", "__import__"})
 
 
 def test_a_rule_takes_its_words_from_few_places() -> None:
@@ -92,26 +102,25 @@ def test_a_finding_is_short() -> None:
         node.end_lineno - node.lineno + 1
         for path in RULES
         if path.stem[0] != "_"
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        for node in nodes(path)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "finding"
         if node.end_lineno is not None
     ]
     assert sum(calls_) / len(calls_) <= 7
 
 
-@pytest.mark.parametrize("path", INSIDE, ids=name)
-def test_only_commands_print_or_exit(path: Path) -> None:
-    if name(path) == "envdoctor/cli.py" or "commands" in path.parts:
-        return
-    forbidden = {"print", "sys.exit", "exit", "quit", "os._exit", "click.echo"}
-    if name(path) == "envdoctor/system/process.py":
-        forbidden.remove("os._exit")  # a child that was forked and is no other program yet
-    assert not [call for call, _ in calls(path) if call in forbidden]
+def test_only_commands_print_or_exit() -> None:
+    others = [path for path in INSIDE if name(path) != "envdoctor/cli.py" and "commands" not in path.parts]
+    # A child that was forked and is no other program yet leaves by `os._exit`.
+    forks = [path for path in others if name(path) == "envdoctor/system/process.py"]
+    assert len(forks) == 1
+    assert not called(others, {"print", "sys.exit", "exit", "quit", "click.echo"})
+    assert not called(set(others) - set(forks), {"os._exit"})
 
 
-@pytest.mark.parametrize("path", [*DOCTOR, *TRAINER], ids=name)
-def test_no_module_is_over_400_lines(path: Path) -> None:
-    assert len(path.read_text("utf-8").splitlines()) <= 400
+def test_no_module_is_over_400_lines() -> None:
+    long = [name(path) for path in [*DOCTOR, *TRAINER] if len(path.read_text("utf-8").splitlines()) > 400]
+    assert not long
 
 
 def test_the_median_module_is_short() -> None:
@@ -119,9 +128,9 @@ def test_the_median_module_is_short() -> None:
     assert lengths[len(lengths) // 2] < 100
 
 
-@pytest.mark.parametrize("path", [*DOCTOR, *TRAINER], ids=name)
-def test_names_say_what_a_thing_is(path: Path) -> None:
-    assert path.stem not in {"utils", "util", "common", "helpers", "helper", "manager", "misc"}
+def test_names_say_what_a_thing_is() -> None:
+    nothing_said = {"utils", "util", "common", "helpers", "helper", "manager", "misc"}
+    assert not [name(path) for path in [*DOCTOR, *TRAINER] if path.stem in nothing_said]
 
 
 ALLOWED: dict[str, str] = {
@@ -174,7 +183,7 @@ def imported_modules(module: str) -> frozenset[str]:
     """Modules of our own that it imports, wherever in the file the import stands."""
     found: set[str] = set()
     package = module if MODULES[module].name == "__init__.py" else module.rpartition(".")[0]
-    for node in ast.walk(ast.parse(MODULES[module].read_text("utf-8"))):
+    for node in nodes(MODULES[module]):
         if isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
