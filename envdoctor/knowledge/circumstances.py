@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from envdoctor.knowledge import full_disk, full_memory
+from envdoctor.knowledge import full_disk, full_memory, installers
 from envdoctor.knowledge.circumstance import Circumstance
 from envdoctor.values.pattern import Pattern
 
@@ -321,25 +321,6 @@ FROM_A_FILE = Circumstance(
 )
 """What is installed stands in a file of requirements."""
 
-FLAT_PAGE = Circumstance(
-    of=Pattern(
-        r"No solution found|there (?:is|are) no versions? of|No matching distribution found"
-        r"|Could not find a version that satisfies|not found in the package registry|404 .{0,60}\.html/"
-    ),
-    said=Pattern(
-        r"(?P<option>--(?:extra-|default-)?index(?:-url)?|(?<![\w-])-i)[ =]{1,3}['\"]?(?:[\w-]{1,30}=)?"
-        r"(?P<url>https?://[^\s'\"`]{1,200}\.html)\b"
-        r"|\b(?:extra-)?index-url['\"]? ?= ?\[?['\"]?(?P<address>https?://[^\s'\"`]{1,200}\.html)\b"
-    ),
-)
-"""A page that lists wheels, given as an index."""
-
-AN_INDEX = Circumstance(
-    of=Pattern(r"Could not find a version that satisfies|No matching distribution found"),
-    said=Pattern(r"/whl/(?:nightly/|test/)?cu(?P<line>\d{2,3})(?!\d)"),
-)
-"""An index of PyTorch by its CUDA line."""
-
 ZLUDA = Circumstance(
     of=Pattern(r"torch|CUDA|HIP\b", re.IGNORECASE),
     said=Pattern(r"(?i)zluda"),
@@ -354,9 +335,9 @@ JAX_FOR_CUDA = Circumstance(
 """A jax that computes on the GPU, by its own label or its packages."""
 ON_A_RUNNER = full_disk.ON_A_RUNNER
 BY_PIP = full_disk.BY_PIP
+FLAT_PAGE, AN_INDEX, OF_A_PROJECT = installers.FLAT_PAGE, installers.AN_INDEX, installers.OF_A_PROJECT
 
 CIRCUMSTANCES = (
-    AN_INDEX,
     ZLUDA,
     JAX_FOR_CUDA,
     *full_memory.CIRCUMSTANCES,
@@ -364,7 +345,7 @@ CIRCUMSTANCES = (
     BY_PIP,
     IN_A_BUILD,
     FROM_A_FILE,
-    FLAT_PAGE,
+    *installers.CIRCUMSTANCES,
     RESTARTED,
     REBOOTED,
     NEWER_TORCH,

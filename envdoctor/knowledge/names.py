@@ -196,12 +196,17 @@ def one_class_with(package: str, argument: str, named: Collection[str] = ()) -> 
 
 
 def only_library_with(argument: str) -> str:
-    """The one library that was read of which classes gained or lost an argument of this name, where the name is such
-    that no two are likely to have it for different things; "" where there is none, or more than one."""
-    if not _METHOD.fullmatch(argument):
-        return ""
-    found = [package for package in history.packages() if history.classes_with(package, argument)]
+    """The one library of `libraries_with`; "" where there is none, or more than one."""
+    found = libraries_with(argument)
     return found[0] if len(found) == 1 else ""
+
+
+def libraries_with(argument: str) -> tuple[str, ...]:
+    """The libraries that were read of which classes gained or lost an argument of this name, where the name is such
+    that no others are likely to have it for different things."""
+    if not _METHOD.fullmatch(argument):
+        return ()
+    return tuple(package for package in history.packages() if history.classes_with(package, argument))
 
 
 def is_module(path: str) -> bool:

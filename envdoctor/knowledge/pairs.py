@@ -107,14 +107,18 @@ def first_with_numpy_2() -> Mapping[str, str]:
     return _pairs("numpy2", "package", "first")
 
 
+UNBOUND_XFORMERS = "0.0.35"
+"""The first whose wheels are bound to no torch: it serves 2.10 and later."""
+
+
 def xformers_for(torch: str) -> str | None:
-    """The newest xformers that was built with this very torch, else with its minor release; from 2.10 on 0.0.35
+    """The newest xformers that was built with this very torch, else with its minor release; from 2.10 on the one that
     serves all."""
     release = versions.release(torch)
     if release is None:
         return None
     if release[:2] >= (2, 10):
-        return "0.0.35"
+        return UNBOUND_XFORMERS
     minor = f"{release[0]}.{release[1]}"
     blocks = [block for block in bundled_table("pairs").blocks if block.kind == "xformers"]
     exact = [block.texts("xformers")[0] for block in blocks if versions.public(torch) in block.texts("exact")]

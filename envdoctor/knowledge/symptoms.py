@@ -41,6 +41,12 @@ _TABLE = bundled_table("symptoms")
 SYMPTOMS = Rows(_TABLE, "symptom", Symptom, by="package")
 
 
+def words_of_a_symptom(line: str) -> str:
+    """What of this line a symptom is told by, whatever stands beside it; "" for nothing."""
+    rows = (row for row in SYMPTOMS if not row.beside)
+    return next((found[0] for row in rows if (found := row.pattern.search(line))), "")
+
+
 @functools.cache
 def callees() -> Mapping[str, str]:
     """Names that appear in "got an unexpected keyword argument" -> the distribution whose release decides."""

@@ -33,7 +33,7 @@ class PublishedExtension:
         if self.name == "torchao" and (line := pairs.torchao_for(torch)) is not None:
             return "torchao>=0.17" if line == "0.17" else f"torchao=={line}.*"
         if self.name == "xformers" and versions.release(torch) and (made := pairs.xformers_for(torch)) is not None:
-            return f"xformers>={made}" if made == "0.0.35" else f"xformers=={made}"
+            return f"xformers>={made}" if made == pairs.UNBOUND_XFORMERS else f"xformers=={made}"
         return f"{self.name}>={self.first}" if self.first else self.name
 
     def without_wheel(self, torch: str, python: str) -> str:

@@ -1,8 +1,9 @@
-"""Lines without any of an error's usual words that the table of known errors knows all the same."""
+"""Lines without any of an error's usual words that the tables of known errors know all the same."""
 
 from __future__ import annotations
 
 from envdoctor.knowledge.errors import words_of_a_row
+from envdoctor.knowledge.symptoms import words_of_a_symptom
 from envdoctor.values.pattern import Pattern
 
 _MOST = 80
@@ -24,4 +25,5 @@ class KnownLines:
             return ""
         self._asked += 1
         warned = _WARNING.search(text)
-        return words_of_a_row(text) or (words_of_a_row(warned[0], weak=True) if warned else "")
+        known = words_of_a_row(text) or words_of_a_symptom(text)
+        return known or (words_of_a_row(warned[0], weak=True) if warned else "")

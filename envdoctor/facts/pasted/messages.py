@@ -222,9 +222,8 @@ def read(page: Page, draft: Draft) -> None:
     trouble = ""
     shown = listing = -2
     last = None
-    told_of = ""
+    told_of = heading = ""
     operators: list[str] = []
-    heading = ""
     files = ProgramFiles()
     known_lines = KnownLines()
     whole: set[str] = set()  # errors below a traceback of their own
@@ -257,7 +256,8 @@ def read(page: Page, draft: Draft) -> None:
             shown = number if _SHOWN.search(text) else shown
             last = _IN.search(text) or last
             continue
-        ended = ended or (stopped and 0 < number - shown <= _NEAR_END and _ENDED.fullmatch(text) is not None)
+        near = stopped and 0 < number - shown <= _NEAR_END
+        ended = ended or (near and bool(_ENDED.fullmatch(text) or (line[0] > " " and known_lines.says(text))))
         text = _without_quotes(text)
         if not stopped and (told := _QUOTED_SENTENCE.fullmatch(text)):
             text = told["said"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 
@@ -17,6 +18,8 @@ _MOST = 40
 _OF_EACH = 3
 """Lines that are kept because of one pattern: what is said once more tells no more."""
 _LONG = 300
+_PARTS = 3
+"""Of a long line (a compiler's command), for all that is asked."""
 
 
 def read(page: Page, draft: Draft) -> None:
@@ -33,13 +36,27 @@ def read(page: Page, draft: Draft) -> None:
         if not (asked and text) or text in draft.messages:
             continue
         left = (pattern for pattern in asked if found_by[pattern.source] < _OF_EACH)
-        if found := next((match for pattern in left if (match := pattern.search(text))), None):
-            found_by[found.re.pattern] += 1
-            start = max(0, found.start() - _LONG // 3) if len(text) > _LONG else 0
-            draft.remark(f"line {number}", text[start : start + _LONG])
+        matches = (match for pattern in left if (match := pattern.search(text)))
+        for part in _parts_that_hold(text, matches, found_by):
+            draft.remark(f"line {number}" + (f" from {part}" if part else ""), text[part : part + _LONG])
             kept += 1
             if kept == _MOST:
                 return
+
+
+def _parts_that_hold(text: str, matches: Iterator[re.Match[str]], found_by: Counter[str]) -> Iterator[int]:
+    """Where the parts of a line begin that are kept for what was found in it: a short one is kept whole."""
+    kept: list[int] = []
+    for found in matches:
+        if any(start <= found.start() and found.end() <= start + _LONG for start in kept):
+            continue
+        found_by[found.re.pattern] += 1
+        start = max(0, found.start() - _LONG // 3) if len(text) > _LONG else 0
+        if start not in kept:
+            kept.append(start)
+            yield start
+        if len(kept) == _PARTS:
+            return
 
 
 def _patterns_of_surroundings(said: str) -> Iterator[Pattern]:

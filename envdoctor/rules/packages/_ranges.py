@@ -51,6 +51,18 @@ def rows_of_unnamed(argument: str, facts: Facts) -> Iterator[names.Name]:
             yield from names.of_a_constructor(package, argument)
 
 
+def rows_of_several(argument: str) -> tuple[names.Name, ...]:
+    """Rows of an argument, where the error names no class and two or three libraries dropped one of this name: of each
+    the class that had it."""
+    packages = names.libraries_with(argument)
+    if len(packages) not in (2, 3):
+        return ()
+    owners = {package: names.one_class_with(package, argument) for package in packages}
+    rows = [row for name in owners.values() for row in names.of_call(name, argument) if owners.get(row.package) == name]
+    dropped = {row.package: row for row in rows if row.direction == "removed"}
+    return tuple(dropped.values()) if dropped.keys() == owners.keys() else ()
+
+
 def range_of_all(facts: Facts, row: names.Name) -> tuple[str, str]:
     """The requirement that serves this row and all other errors of its package, and what those ask for; ("", "") where
     no other error of the text tells of the package, or they leave nothing."""

@@ -66,8 +66,12 @@ class BuiltFor:
             )
             return text, from_source.replace("install ", "install --force-reinstall ", 1)
         backend = label if re.fullmatch(r"cpu|cu\d{2,3}", label) else "auto"
-        text = f"Install the xformers that was made for torch {self.torch} and this Python ({tag} in its file's name)"
+        text = f"Install the xformers that was made for torch {self.torch}"
+        if not _serves_every_python(self.torch):
+            text += f" and this Python ({tag} in its file's name)"
         text += f", {made}," if made else ","
+        if made == pairs.UNBOUND_XFORMERS:
+            text = f"Install xformers {made}, whose builds go with torch 2.10 and later and differ by their CUDA,"
         text += f" from the index that torch came from, into this very Python, or {build}; or remove it."
         command = shell.with_requirements(
             f"uv pip install --torch-backend={backend} --no-deps --reinstall-package xformers",
@@ -109,10 +113,16 @@ def built_for(facts: Facts, line: str) -> BuiltFor | None:
     if cuda and re.fullmatch(r"cu\d{3}", own) and _line(f"{own[2:4]}0{own[4:]}") != cuda:
         differs.append(f"torch's CUDA line ({cuda} against {own})")
     built, here = (_minor(python["built"]), _minor(python["have"])) if python else ("", "")
-    if python and built != here:
+    if python and built != here and not _serves_every_python(said["built"]):
         differs.append(f"Python ({python['built']} against {python['have']})")
     text = f"torch {said['built']}" + (f" with CUDA {cuda}" if cuda else "") + (f" and Python {built}" if built else "")
     return BuiltFor(text=text, differs=tuple(differs), torch=said["have"], python=here)
+
+
+def _serves_every_python(torch: str) -> bool:
+    """Are the wheels for this torch of no Python's own (xformers' of PyPI and PyTorch, whose torch has a label of CUDA,
+    from 0.0.31 on)?"""
+    return bool(versions.label(torch)) and not versions.below(versions.public(torch), "2.7.1")
 
 
 def _line(number: str) -> str:

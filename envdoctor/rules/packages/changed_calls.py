@@ -1,3 +1,5 @@
+from collections.abc import Iterable
+
 from envdoctor.knowledge.questions import errors_in, installed, messages, names, symptoms
 from envdoctor.rules.packages import _callers, _ranges
 from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Pattern, Target, error_lines, finding, remedies, rule
@@ -36,6 +38,8 @@ def changed_calls(facts: Facts, target: Target) -> Findings:
             or (_is_singular(row) and not (told_of or _UNNAMED.search(line) or _is_anothers(row, facts, line)))
         ]
         concerned = seen or rows
+        if not rows:
+            yield from _of_several(line)
         if len({row.package for row in concerned}) != 1:
             continue  # classes of one name in several libraries, of which none is seen
         row = concerned[0]
@@ -70,7 +74,47 @@ def changed_calls(facts: Facts, target: Target) -> Findings:
         )
 
 
-_UNNAMED = Pattern(r"(?<![\w.])__init__\(\) got an unexpected")
+_UNNAMED = Pattern(r"(?<![\w.])(?:__init__|init)\(\) got an unexpected")
+_CONSTRUCTOR = frozenset({"__init__", "init"})
+"""How a class that is not named is called; Markdown makes the underlines bold letters."""
+
+
+def _of_several(line: str) -> Findings:
+    """An argument of a class that nobody names, which two or three libraries dropped."""
+    called = _ARGUMENT.search(line)
+    if called is None or called["callee"] not in _CONSTRUCTOR:
+        return
+    rows = _ranges.rows_of_several(called["what"])
+    if not rows:
+        return
+    pins = _either(row.pin for row in rows)
+    yield finding(
+        subject=_either(row.package for row in rows),
+        actual="of unknown version",
+        expected=pins,
+        severity=WARNING,
+        certain=False,
+        message=f"What is made here does not know the argument {called['what']}: {messages.own_words(line)}",
+        usually=f"it is {_either(_from(row) for row in rows)}, which dropped it",
+        fix=_SEVERAL.format(what=called["what"], pins=pins),
+        explains=_EXPLAINED,
+        source=rows[0].source,
+    )
+
+
+def _from(row: names.Name) -> str:
+    return f"{row.name} of {row.package} {row.release} or later"
+
+
+def _either(parts: Iterable[str]) -> str:
+    *first, last = parts
+    return f"{', '.join(first)} or {last}"
+
+
+_SEVERAL = (
+    "Take a later release of the library that passes {what} (the traceback's last frames show it); or, to stay with "
+    "it, the one that it calls from before: {pins}."
+)
 
 
 def _how_known(row: names.Name, facts: Facts) -> str:
@@ -87,7 +131,7 @@ def _rows(line: str, facts: Facts) -> tuple[names.Name, ...]:
     if (member := _MEMBER.search(line)) is not None:
         return tuple(names.of_member(member["owner"] or member["type"], member["what"]))
     called = _ARGUMENT.search(line)
-    if called is not None and called["callee"] == "__init__":
+    if called is not None and called["callee"] in _CONSTRUCTOR:
         return tuple(_ranges.rows_of_unnamed(called["what"], facts))
     if called is None or called["callee"] in _COMMON or any(names.of_argument(called["callee"], called["what"])):
         return ()  # of the last, known-symptoms knows more

@@ -57,10 +57,13 @@ def _findings(
     if _PICTURES.search(problem):
         part = "reader of pictures does"
     text, by_hand = f"Install torch and {name} together, from one index.", _mates.by_hand(torch, wanted)
+    apart = _CUDA_APART.search(problem) is not None
+    if apart:
+        text += _BUILT_HERE.format(name)
     explains = (f"packages/conflicts {name} torch", "packages/import-mismatch", f"packages/known-errors {name}")
     yield finding(
         subject=name,
-        title=f"{name}'s {part} not work here" if usually else "",
+        title=f"{name}'s {part} not work here" if usually and not apart else "",
         actual=f"{installed.version(facts, name) or 'unknown'} beside torch {torch or 'unknown'}",
         expected=wanted.replace("==", " "),
         severity=None if serious else NOTE,
@@ -73,6 +76,13 @@ def _findings(
 
 
 _NOT_LOADED = "it was built for another release of torch or line of CUDA, as when one of the two is installed alone"
+_LINES_APART = (
+    "they came from different indexes or channels, or {} was built here from its sources, by a CUDA toolkit of another "
+    "line than torch's"
+)
+_BUILT_HERE = (
+    " Where {} is built from its sources, build it anew with CUDA_HOME and PATH pointing to a toolkit of torch's line."
+)
 _CUDA_APART = Pattern(r"(?i)compiled with different CUDA")
 _PICTURES = Pattern(r"Failed to load image Python extension")
 
@@ -81,7 +91,7 @@ def _proof(name: str, said: str) -> tuple[str, str]:
     """What a program's own line proves of the pair, and what usually lies behind it."""
     line = said.rstrip(".")
     if _CUDA_APART.search(line):
-        return f"torch and {name} are builds for different lines of CUDA: {line}", ""
+        return f"torch and {name} are builds for different lines of CUDA: {line}", _LINES_APART.format(name)
     if _PICTURES.search(line):
         text = f"torchvision's reader of pictures (torchvision.io) does not load: {line}"
         return text, f"{_NOT_LOADED}; else libjpeg or libpng is missing, which matters where it is used alone"

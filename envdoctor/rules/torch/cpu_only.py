@@ -1,5 +1,5 @@
 from envdoctor.knowledge.machine import needs_board_wheels
-from envdoctor.knowledge.questions import messages, nvidia_gpu, torch_cuda, torch_version
+from envdoctor.knowledge.questions import circumstances, messages, nvidia_gpu, torch_cuda, torch_version
 from envdoctor.rules.rule import ERROR, Facts, Finding, Findings, Pattern, Skip, Target, finding, known, remedies, rule
 from envdoctor.rules.torch import _meant_gpu
 
@@ -51,6 +51,8 @@ def cpu_only(facts: Facts, target: Target) -> Findings:
         return
     repair = remedies.torch_pin(target, cuda=True)
     text = _REINSTALL if gpu else f"{_REINSTALL} {_meant_gpu.WITHOUT_ONE}"
+    if circumstances.OF_A_PROJECT.stands(facts):
+        text, usually = f"{text} {_IN_A_LOCK}", usually if guessed else _LOCKED
     jetson = needs_board_wheels(facts) or (gpu is not None and _JETSON.search(gpu) is not None)
     yield finding(
         title="" if gpu else _WITHOUT_CUDA if said else "A build of torch for the CPU, where a GPU seems to be meant",
@@ -72,6 +74,18 @@ _FROM_PYPI = (
 )
 _REINSTALL = (
     "Install a CUDA build of torch in its place, and torchvision and torchaudio with it where they are installed."
+)
+
+
+_LOCKED = (
+    "its project took torch from PyPI, whose build for Windows is for the CPU, as an index or a marker in "
+    "pyproject.toml says for this system"
+)
+_IN_A_LOCK = (
+    "In a project with a lock (uv, poetry, pdm, pixi) the next installation takes it back: name PyTorch's index of a "
+    "CUDA line in pyproject.toml for this system too (uv: [[tool.uv.index]] with explicit = true, and torch under "
+    "[tool.uv.sources], without a marker such as sys_platform == 'linux' that leaves the others to PyPI), then lock "
+    "and install anew."
 )
 
 

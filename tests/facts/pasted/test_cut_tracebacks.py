@@ -29,6 +29,13 @@ def test_of_the_last_frame_or_of_what_it_imports(error: str, rest: str, whose: s
     assert told == ({f"{whose}]"} if whose else set())
 
 
+def test_a_last_line_that_lost_the_name_of_its_error_is_an_end_all_the_same() -> None:
+    said = "data did not match any variant of untagged enum PyPreTokenizerTypeWrapper at line 960 column 3"
+    facts = read(f"Traceback (most recent call last):\n{FRAME}    x = Tokenizer.from_file(path)\n{said}\n")
+    assert said in facts.messages
+    assert not any("its last line is not in the report" in message for message in facts.messages)
+
+
 def test_a_warning_in_a_persons_sentence_is_what_the_program_said() -> None:
     said = (
         "My PC has a 3060. When I use it it gives me the error:  UserWarning: FP16 is not supported on CPU; using FP32"

@@ -73,6 +73,20 @@ def test_an_argument_that_one_library_alone_dropped_tells_it_where_python_names_
     assert silent(changed_calls, Facts(messages=(line.format("use_auth_token"),)))  # many libraries have it
 
 
+def test_a_class_whose_underlines_a_page_lost() -> None:
+    line = "TypeError: init() got an unexpected keyword argument 'progress_bar_refresh_rate'"
+    (found,) = findings(changed_calls, Facts(messages=(line,)))
+    assert (found.subject, found.severity) == ("pytorch-lightning", Severity.WARNING)
+
+
+def test_an_argument_that_two_libraries_dropped_names_both() -> None:
+    line = "TypeError: __init__() got an unexpected keyword argument 'dispatch_batches'"
+    (found,) = findings(changed_calls, Facts(messages=(line,)))
+    assert (found.subject, found.severity) == ("accelerate or transformers", Severity.WARNING)
+    assert "Accelerator of accelerate 1.0.0 or later or TrainingArguments of transformers 4.51.0" in found.message
+    assert "accelerate>=0.5.0,<1.0.0" in found.remedy.text
+
+
 def test_a_configuration_file_of_a_newer_accelerate() -> None:
     frame = '  File "/x/site-packages/accelerate/commands/launch.py", line 805, in _validate_launch_command'
     found = root(frame, "TypeError: __init__() got an unexpected keyword argument 'debug'")

@@ -86,6 +86,11 @@ def xformers(torch: str, cuda: str, here: str, python: str, own: str) -> str:
             ("line (12.8 against cu126)",),
             "Python (",
         ),
+        (  # a wheel for every Python from 3.9 on
+            xformers("2.10.0+cu128", "1208", "2.11.0+cu130", "3.10.19", "3.13.9"),
+            ("torch (2.10", "line (12.8 against cu130)"),
+            "Python (",
+        ),
     ],
 )
 def test_what_xformers_was_built_for_is_compared(text: str, differs: tuple[str, ...], same: str) -> None:
