@@ -51,7 +51,8 @@ _GPU = Pattern(
     r"(?:(?i:RTX|GTX) ?(?:PRO )?A?\d{4}(?: ?(?:Ti|SUPER|D|Ada|Max-Q|Laptop)\b){0,2}"
     r"|(?:A100|A800|H100|H200|H20|H800|B200|B300|GB200|GB300|GH200|GB10|V100S?|P100|P40|K80|T4|L4|L40S?|A10G?|A40|A30"
     r"|A6000|A5000|A4000|M40|K40[cmst]?|K20[cmsx]?)\b)|(?:Quadro|Tesla) [KMPTV]\d{1,4}[a-zA-Z]?\b"
-    r"|(?i:(?:GeForce )?GTX TITAN X\b|(?:NVIDIA )?TITAN (?:Xp|V|RTX|Black|Z)\b)|(?i:GeForce (?:MX|GT) ?\d{3,4}M?\b)|DGX Spark|(?i:Jetson (?:AGX )?(?:Orin|Thor|Xavier)))"
+    r"|(?i:(?:GeForce )?GTX TITAN X\b|(?:NVIDIA )?TITAN (?:Xp|V|RTX|Black|Z)\b)|(?i:GeForce (?:MX|GT) ?\d{3,4}M?\b)"
+    r"|DGX Spark|(?i:Jetson (?:AGX )?(?:Orin|Thor|Xavier)))"
 )
 _AMD = Pattern(
     r"\b(?:on|have|has|got|own|with|using|use|my|an?|is|for) (?:an? |my )?AMD\b"
