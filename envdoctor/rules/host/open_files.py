@@ -1,8 +1,23 @@
-from envdoctor.rules.rule import ERROR, NOTE, WARNING, Facts, Findings, Remedy, Skip, finding, known, messages, rule
+from envdoctor.rules.rule import (
+    ERROR,
+    NOTE,
+    WARNING,
+    Facts,
+    Findings,
+    Pattern,
+    Remedy,
+    Skip,
+    finding,
+    known,
+    messages,
+    rule,
+)
 
 ENOUGH = 4096  # 1024 is what the threads cited ran out of; four times that is our choice
 USUAL = 1024  # the soft limit of most Linux systems: many runs live with it
 _SAYS = ("too many open files", "received 0 items of ancdata")
+_OF_ALL = Pattern(r"(?i)too many open files in system")
+"""The limit of the whole system (fs.file-max), which no limit of a process is."""
 
 
 @rule(WARNING, kind="file-limit", subject="open files", expected=f"at least {ENOUGH}")
@@ -19,6 +34,8 @@ def open_files(facts: Facts) -> Findings:
     soft = host.files_soft if host else None
     hard = host.files_hard if host else None
     said = messages.line_with(facts, *_SAYS)
+    if said is not None and _OF_ALL.search(said):
+        said = None
     if soft is None and said is None:
         raise Skip("the limit of open files is not known")
     if said is None and (soft is None or soft < 0 or soft >= ENOUGH):

@@ -19,7 +19,8 @@ _SAYS = (
     Pattern(r"(?i)PyTorch version mismatch! DeepSpeed"),
     Pattern(r"(?i)(?:built|compiled) for (?:another|a different|an? (?:older|newer)) (?:torch|ABI|Python)"),
     Pattern(
-        r"(?i)DLL load failed while importing (?:flash_attn\w*|_C\w*|_ext\w*|_?fused\w*|_qattn\w*|amp_C)"
+        r"(?i)DLL load failed while importing (?:flash_attn\w*"
+        r"|_C(?!types|sv|urses|ontextvars|odecs|rypt|ollections|ompression)\w*|_ext\w*|_?fused\w*|_qattn\w*|amp_C)"
         r"(?!.{0,20}Application Control)"
     ),
     Pattern(r"(?i)lib(?:torch_(?:cpu|cuda\w*)|c10_cuda)\.so\S*:? .*(?:cannot open|no such)"),

@@ -5,7 +5,7 @@ _REFUSED = (
     Pattern(r"(?i)libgomp: Thread creation failed.*"),
     Pattern(r"(?i)blas_thread_init: pthread_create.*"),
     Pattern(r"(?i)pthread_create failed.*Resource temporarily unavailable"),
-    Pattern(r"OMP: Error #(?:34|35|179).*"),
+    Pattern(r"OMP: Error #(?:34|35).*"),
     Pattern(r"(?i)(?:can't|cannot|unable to) (?:start|create) (?:a )?new thread.*(?:omp|blas|torch).*"),
 )
 _THREADS = r"(?:threads?|thread (?:pools?|counts?))"
