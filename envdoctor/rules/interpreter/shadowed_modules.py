@@ -33,8 +33,12 @@ def shadowed_modules(facts: Facts) -> Findings:
     for path in interpreter.shadowed if interpreter else ():
         name = path.replace("\\", "/").rstrip("/").rpartition("/")[2].removesuffix(".py")
         yield _of_a_file(name, path, f"{path} hides the module {name}.")
-    if said is not None and not (interpreter and interpreter.shadowed):
+    if said is not None and not (interpreter and interpreter.shadowed) and not _COMPILED.search(said.string):
         yield _message_of(facts, said.string, said[1] if said.re.groups and said[1] else "a module")
+
+
+_COMPILED = Pattern(r"cannot import name ['\"]?(?:\w{2,60}_(?:cuda|ext|cpp|gpu)|_C|_ext)['\"]? from partially")
+"""By its name a part that was never compiled: rows of errors.toml say so."""
 
 
 def _of_a_file(name: str, path: str, message: str, guessed: bool = False) -> Finding:

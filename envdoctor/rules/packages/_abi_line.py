@@ -153,9 +153,12 @@ _FOR_CUDA = "it is a wheel for CUDA, and the GPU is AMD's, for which it has to b
 
 def usually_elsewhere(line: str) -> str:
     """What is so in most cases of a file outside of any installation."""
+    if _LIBC.search(line):
+        return _NEWER_SYSTEM
     return _OLD_BUILD if _lies_elsewhere(line) else ""
 
 
+_NEWER_SYSTEM = "its ready wheel was built on a newer system than this one"
 _OLD_BUILD = (
     "it is an old build in a source folder that is found first (PYTHONPATH, or the folder that Python is started from),"
     " and was made for another release of torch"

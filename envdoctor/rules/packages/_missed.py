@@ -81,11 +81,16 @@ class Missed:
 
     @property
     def rows(self) -> tuple[names.Name, ...]:
-        """What the table says of the name."""
-        of_module = "o module named" in self.line
-        whole = f"{self.module}.{self.what}"
-        found = names.of_module(whole) if of_module else names.of_name(self.module, self.what)
+        """What the table says of the name: of a module itself, as Python names the outermost that is missing; the one
+        above it is meant where it is a module and no package."""
+        if "o module named" not in self.line:
+            return tuple(row.at(self.version) for row in names.of_name(self.module, self.what))
+        above = "is not a package" in self.line
+        found = (row for row in names.of_module(f"{self.module}.{self.what}") if above or self._is_told_by(row))
         return tuple(row.at(self.version) for row in found)
+
+    def _is_told_by(self, row: names.Name) -> bool:
+        return row.is_of(self.module, self.what)
 
     @property
     def is_attribute(self) -> bool:

@@ -5,7 +5,7 @@ from envdoctor.rules.rule import Facts, Pattern, messages
 _SAYS = (
     Pattern(r"Value 'sm_\w+' is not defined for option 'gpu-name'"),
     Pattern(r"Cannot find a working triton installation"),
-    Pattern(r"(?i)PTXAS error|ptxas fatal\s*:"),
+    Pattern(r"(?i)PTXAS error|ptxas fatal\s*:(?!\s*(?:Memory allocation|Unresolved extern))"),
     Pattern(r"PassManager::run failed"),
     Pattern(r"cannot import name '\w+' from 'triton"),
     Pattern(r"module 'triton[\w.]*' has no attribute"),

@@ -1,0 +1,52 @@
+"""Lines that look like what a rule judges, and are of something else: nothing untrue is said of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.rules.told import errors, root, whole
+
+
+@pytest.mark.parametrize("part", ["_ctypes", "_csv", "_ssl", "_sqlite3"])
+def test_pythons_own_parts_are_no_extensions_of_torch(part: str) -> None:
+    said = f"ImportError: DLL load failed while importing {part}: The specified module could not be found."
+    assert "torch" not in " ".join(map(whole, errors(said)))
+
+
+def test_a_full_table_of_the_systems_files_is_no_limit_of_a_process() -> None:
+    assert not any("ulimit -n" in whole(found) for found in errors("OSError: [Errno 23] Too many open files in system"))
+
+
+def test_openmp_without_shared_memory_starts_threads_all_the_same() -> None:
+    assert not any("threads" in found.message for found in errors("OMP: Error #179: Function Can't open SHM2 failed:"))
+
+
+def test_a_module_that_is_missing_tells_nothing_of_the_one_above_it() -> None:
+    found = root("ModuleNotFoundError: No module named 'torchvision.io.surface'")
+    assert "torchvision has torchvision.io from" not in found.message
+
+
+def test_the_reader_of_videos_left_torchvision() -> None:
+    found = root("ImportError: cannot import name 'VideoReader' from 'torchvision.io'")
+    assert "before 0.26.0" in whole(found)
+
+
+def test_a_wheel_of_a_newer_system_is_no_old_build_in_a_folder() -> None:
+    where = "/opt/conda/lib/python3.10/site-packages/flash_attn_2_cuda.cpython-310-x86_64-linux-gnu.so"
+    found = root(f"ImportError: /lib/libc.so.6: version `GLIBC_2.32' not found (required by {where})")
+    assert "newer system" in found.message
+    assert "source folder" not in found.message
+
+
+def test_a_part_that_was_never_compiled_is_no_circle_of_imports() -> None:
+    said = (
+        "ImportError: cannot import name 'voxel_ext' from partially initialized module 'shelf.ops.voxel' (most likely "
+        "due to a circular import) (/home/u/shelf/ops/voxel/__init__.py)"
+    )
+    assert not any("in a circle" in found.message for found in errors(said))
+
+
+def test_an_assembler_without_memory_is_not_too_old() -> None:
+    assert not any(
+        "older than the GPU" in found.message for found in errors("ptxas fatal   : Memory allocation failure")
+    )
