@@ -158,7 +158,10 @@ def usually_elsewhere(line: str) -> str:
     return _OLD_BUILD if _lies_elsewhere(line) else ""
 
 
-_NEWER_SYSTEM = "its ready wheel was built on a newer system than this one"
+_NEWER_SYSTEM = (
+    "its ready wheel (or a build brought from elsewhere) was made on a newer system than this one; else an older copy "
+    "of that library is found first"
+)
 _OLD_BUILD = (
     "it is an old build in a source folder that is found first (PYTHONPATH, or the folder that Python is started from),"
     " and was made for another release of torch"
