@@ -1,17 +1,5 @@
-from envdoctor.rules.rule import (
-    ERROR,
-    NOTE,
-    WARNING,
-    Facts,
-    Findings,
-    Pattern,
-    Remedy,
-    Skip,
-    finding,
-    known,
-    messages,
-    rule,
-)
+from envdoctor.knowledge.questions import messages
+from envdoctor.rules.rule import ERROR, NOTE, WARNING, Facts, Findings, Pattern, Remedy, Skip, finding, known, rule
 
 ENOUGH = 4096  # 1024 is what the threads cited ran out of; four times that is our choice
 USUAL = 1024  # the soft limit of most Linux systems: many runs live with it
