@@ -8,7 +8,7 @@ from collections.abc import Callable
 from envdoctor.errors import Trouble
 from envdoctor.facts import scrub
 from envdoctor.facts.model import Facts
-from envdoctor.facts.pasted import columns, messages
+from envdoctor.facts.pasted import columns, messages, raised_lines
 from envdoctor.facts.pasted.draft import Draft
 from envdoctor.facts.pasted.formats import (
     bitsandbytes,
@@ -81,6 +81,7 @@ READERS: tuple[Reader, ...] = (
     slurm.read,
     prose.read,
     messages.read,
+    raised_lines.read,
 )
 
 

@@ -348,7 +348,7 @@ _ALONE = (
         r"ERROR: No matching distribution found for \1==\2",
     ),
     _row(
-        r"(?:access denied|denied access|\b401\b|\b403\b|unauthori[sz]ed|forbidden|no access|\bgated\b).{0,60}"
+        r"(?:access denied|denied access|\b40[13]\b|unauthori[sz]ed|forbidden|no access|(?<!private or )gated\b).{0,60}"
         r"(?:llama|gemma|mistral|flux|hugging ?face|\bhub\b|\brepo)",
         "GatedRepoError: 403 Client Error",
     ),

@@ -25,7 +25,7 @@ def wsl(facts: Facts, target: Target) -> Findings:
             kind="gpu-not-visible",
             message=_HANDS_NOTHING.format(old["windows"]),
             fix=_NEWER_WINDOWS,
-            run=("wsl --update", "wsl --shutdown", "nvidia-smi"),
+            run=("wsl --update", "wsl -l -v", "nvidia-smi"),
             explains=("torch/cuda-unavailable", "torch/cuda-error", "driver/", "packages/known-errors"),
             source="https://learn.microsoft.com/windows/ai/directml/gpu-cuda-in-wsl",
         )
@@ -64,6 +64,7 @@ _HANDS_NOTHING = (
     "Windows 10 21H2 (build 19044) is the first release that does; before it only previews from build 20145 on did."
 )
 _NEWER_WINDOWS = (
-    "Update Windows to Windows 11, or to Windows 10 21H2 or later, then its NVIDIA driver and WSL; install no driver "
-    "within WSL."
+    "Update Windows to Windows 11, or to Windows 10 21H2 or later, then its NVIDIA driver and WSL; convert the "
+    "distribution where wsl -l -v shows it as version 1 (wsl --set-version NAME 2), which has no way to a GPU, and "
+    "install no driver within WSL."
 )

@@ -94,3 +94,10 @@ def test_a_log_that_ends_while_something_is_built_tells_it() -> None:
     assert "Building wheels for collected packages: mmcv-full" in read(log).messages
     done = f"{log}Successfully built mmcv-full\n"
     assert "Building wheels for collected packages: mmcv-full" not in read(done).messages
+
+
+def test_a_wheel_that_somebody_asks_for_is_not_installed() -> None:
+    name = "causal_conv1d-1.2.0+cu118torch2.1cxx11abiFALSE-cp310-cp310-linux_x86_64.whl"
+    error = "ImportError: libcudart.so.12: cannot open shared object file"
+    assert "causal-conv1d" not in versions(f"Where do I get {name}?\ntorch 2.1.0\n{error}\n")
+    assert versions(f"pip install {name}\n{error}\n")["causal-conv1d"] == "1.2.0+cu118torch2.1cxx11abiFALSE"
