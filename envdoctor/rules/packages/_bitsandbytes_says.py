@@ -138,8 +138,17 @@ def _meaning(said: str) -> str:
     return "bitsandbytes cannot load its library"
 
 
+_ON_WINDOWS = Pattern(r"[A-Za-z]:\\.{0,200}\\bitsandbytes\\")
+_FOR_WINDOWS = (
+    "it is a release of before 0.43, of which PyPI's wheel has no library of CUDA for Windows; else torch saw no GPU "
+    "when it was imported (a CPU build, a driver)"
+)
+
+
 def _usually(said: str) -> str:
     if "_cpu" in said or "without GPU" in said or "cadam32bit" in said:
+        if _ON_WINDOWS.search(said):
+            return _FOR_WINDOWS
         return (
             "it fell back to its library for the CPU when it was imported, since torch saw no GPU (a CPU build, a "
             "driver, a container without its GPU), or since this release has none for torch's CUDA"

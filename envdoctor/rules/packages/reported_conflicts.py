@@ -1,5 +1,5 @@
 from envdoctor.knowledge.questions import installed, normal, pairs, requirements, versions
-from envdoctor.rules.packages import _install_log, _unmet
+from envdoctor.rules.packages import _install_log, _own_pins, _unmet
 from envdoctor.rules.rule import ERROR, NOTE, WARNING, Facts, Findings, Pattern, Target, finding, remedies, rule
 
 _KEPT = Pattern(r"but you have torch (?P<version>\d[\w.+]{1,40})")
@@ -18,6 +18,7 @@ def reported_conflicts(facts: Facts, target: Target) -> Findings:
     """
     in_vain = tuple(_asked_in_vain(facts)) or tuple(_exclude_each_other(facts)) or tuple(_held_back(facts))
     yield from in_vain
+    yield from _own_pins.apart(facts)
     judged = bool(in_vain) or _unmet.is_of_a_list(facts)
     told: set[tuple[str, str]] = set()
     for line in facts.messages:

@@ -51,3 +51,20 @@ def test_an_assembler_without_memory_is_not_too_old() -> None:
     assert not any(
         "older than the GPU" in found.message for found in errors("ptxas fatal   : Memory allocation failure")
     )
+
+
+def test_an_old_bitsandbytes_on_windows_has_no_library_of_cuda() -> None:
+    where = "D:\\envs\\e\\lib\\site-packages\\bitsandbytes\\cextension.py:34"
+    found = root(f"{where}: UserWarning: The installed version of bitsandbytes was compiled without GPU support.")
+    assert "before 0.43" in found.message
+
+
+def test_the_pins_of_one_package_exclude_each_other() -> None:
+    have = "but you have {} which is incompatible."
+    found = root(
+        f"ERROR: shelf 0.1 requires torch==2.0.1, {have.format('torch 2.4.0')}",
+        f"ERROR: shelf 0.1 requires torchvision==0.16.0, {have.format('torchvision 0.19.0')}",
+    )
+    assert found.subject == "shelf"
+    assert "torchvision==0.16.0, which was made for torch 2.1" in found.message
+    assert found.expected == "torchvision==0.15.*"
