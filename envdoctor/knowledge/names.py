@@ -112,6 +112,12 @@ class Argument:
         )
 
 
+NO_NAMES = (
+    "(?:after|again|any|anymore|and|as|at|because|before|but|by|error|for|from|here|if|in|instead|is|of|on|or|since|so"
+    "|that|then|to|was|when|which|while|with)"
+)
+"""Words of a sentence that stand behind "argument" where no name does; of an expression, in small letters."""
+
 _TABLE = bundled_table("names")
 ARGUMENTS = Rows(bundled_table("arguments"), "argument", Argument, by="names")
 _OWNED = Rows(bundled_table("arguments"), "argument", Argument, by="package")

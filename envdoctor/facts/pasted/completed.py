@@ -18,7 +18,7 @@ from envdoctor.knowledge import names
 from envdoctor.knowledge.errors import ERRORS
 from envdoctor.values.pattern import Pattern
 
-_ARGUMENT = Pattern(r"\bunexpected keyword argument [`'\"]?(?P<what>[A-Za-z_]\w{1,60})")
+_ARGUMENT = Pattern(rf"\bunexpected keyword argument (?:[`'\"]|(?!{names.NO_NAMES}\b))(?P<what>[A-Za-z_]\w{{1,60}})")
 _NAMED = Pattern(r"(?<!__init__)(?<!__new__)\(\) got an unexpected|\w\.__(?:init|new)__\(\) got an unexpected")
 _OF_A_CLASS = Pattern(r"(?<![\w.])(?=__(?:init|new)__\(\) (?:got|missing|takes))")
 _IMPORT = Pattern(r"cannot import name ['\"`]?(?P<what>[A-Za-z_]\w{1,80})['\"`]?(?! ?from\b)(?=$|[\s.,:;)\[(])")

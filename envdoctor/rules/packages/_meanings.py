@@ -8,7 +8,8 @@ from envdoctor.rules.rule import Pattern, versions
 ARGUMENT = Pattern(
     r"(?<![\w.])(?P<callee>[A-Za-z_][\w.]{0,120}?)(?:\.__init__)?(?:\(\))? "
     r"(?:got|has|takes|does not (?:take|know|accept)) "
-    r"(?:an |the |no )?(?:unexpected |unknown )?(?:keyword )?argument (?:called |named )?'?(?P<what>\w+)"
+    r"(?:an |the |no )?(?:unexpected |unknown )?(?:keyword )?argument (?:called |named )?"
+    rf"(?:'|(?!{names.NO_NAMES}\b))(?P<what>\w+)"
 )
 _POSITIONS = Pattern(r"(?P<callee>[A-Z]\w{1,80})(?:\.\w{1,80})?\(\) (?:takes|missing) .{0,40}positional argument")
 _ATTRIBUTE = Pattern(

@@ -68,3 +68,11 @@ def test_the_pins_of_one_package_exclude_each_other() -> None:
     assert found.subject == "shelf"
     assert "torchvision==0.16.0, which was made for torch 2.1" in found.message
     assert found.expected == "torchvision==0.15.*"
+
+
+def test_a_word_of_the_sentence_is_no_argument() -> None:
+    told = errors(
+        "TypeError: Trainer.__init__() got an unexpected keyword argument 'tokenizer'",
+        "With processing_class SFTTrainer.__init__() got an unexpected keyword argument instead.",
+    )
+    assert not any("argument instead" in found.message.partition(":")[0] for found in told)
