@@ -126,8 +126,8 @@ def _of_gpu(facts: Facts, number: str, *, either: bool) -> tuple[str, ...]:
         return _in_a_newer_python(facts, machine, later, wanted)
     if build is None or not fits(build, machine).ok:
         return (
-            f"None of the torch builds that are known serves this machine: {newest.reason}. Use another GPU or the processor, or "
-            "build it from source with a CUDA that knows the GPU.",
+            f"None of the torch builds that are known serves this machine: {newest.reason}. Use another GPU or the "
+            "processor, or build it from source with a CUDA that knows the GPU.",
         )
     install = _build_for(facts, machine, build)
     if either:
