@@ -216,7 +216,7 @@ NEWER_TORCH = Circumstance(
     said=Pattern(
         rf"{_BY_A_PERSON}(?: \w{{1,12}}){{0,4}} (?:install|upgrad|updat|us|switch|mov|try)\w{{0,4}}\b.{{0,40}}"
         r"\b(?:nightly|cu12[89]|cu13\d|CUDA (?:12\.[89]|13\.\d)|(?:torch|pytorch)\W{0,3}(?:2\.(?:[7-9]|1\d)))\b"
-        r"|get_arch_list.{0,60}(?:sm_?1[02]\d|支持|support|has|shows|lists)|最新nightly|nightly版",
+        r"(?![^.\n]{0,60}\?)|get_arch_list.{0,60}(?:sm_?1[02]\d|支持|support|has|shows|lists)|最新nightly|nightly版",
         re.IGNORECASE,
     ),
 )

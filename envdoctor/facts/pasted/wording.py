@@ -93,7 +93,7 @@ _ROWS = (
         r"driver (?:version )?(?:is |was )?(?:insufficient|not sufficient)",
         "CUDA driver version is insufficient for CUDA runtime version",
     ),
-    _row(r"driver .{0,30}\btoo old\b", "The NVIDIA driver on your system is too old"),
+    _row(r"(?!driver too old ?\?)driver .{0,30}\btoo old\b", "The NVIDIA driver on your system is too old"),
     _row(
         r"cudnn\b\D{0,30}(?:loaded|found|run-?time|present)\D{0,20}([\d.]*\d).{0,40}(?:built"
         r"|compiled)\D{0,20}([\d.]*\d)",
@@ -221,7 +221,7 @@ _ROWS = (
         r"ImportError: cannot import name '\1' from '\2'",
     ),
     _row(
-        r"(?:\b(?:cuda_)?is_available|\bcuda\.available)\b(?:\(\))?\W{0,12}"
+        r"(?:(?<!xpu\.)(?<!mps\.)\b(?:cuda_)?is_available|\bcuda\.available)\b(?:\(\))?\W{0,12}"
         r"(?:(?:is|are|was|returns?|returned|returning|gives?|to|always|be|still|the|should be true but)"
         r" |为|返回|是){0,4}"
         r"\W{0,4}(?:false|flase)\b",

@@ -66,10 +66,10 @@ def _behind(line: str) -> str:
 def _variable_of(line: str) -> str:
     """The variable that moves the cache that the line names; of a bare ~/.cache the one that moves all of it."""
     path = line.lower()
+    if "inductor" in path:
+        return "TORCHINDUCTOR_CACHE_DIR"  # which moves Triton's below it as well
     if "triton" in path or "/tmp" in path:
         return "TRITON_CACHE_DIR"
-    if "inductor" in path:
-        return "TORCHINDUCTOR_CACHE_DIR"
     return "HF_HOME" if "huggingface" in path or "hf_home" in path else "XDG_CACHE_HOME"
 
 

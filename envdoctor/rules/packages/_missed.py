@@ -1,5 +1,7 @@
 """What an error line misses of which package: a name that cannot be imported, an attribute, a module or an argument."""
 
+import sys
+
 from envdoctor.knowledge.questions import errors_in, names, normal
 from envdoctor.rules.packages import _callers, _labelled
 from envdoctor.rules.rule import Facts, Pattern, messages
@@ -161,7 +163,10 @@ def read(facts: Facts, line: str) -> Missed | None:
 def _is_decided(facts: Facts, line: str, name: str) -> bool:
     """Does a row speak of the line because of what stands around it (a fork that took the package's name), or of this
     very package? It knows more than the name tells."""
-    rows = [row for row in errors_in(facts, line) if not row.weak]
+    every = tuple(errors_in(facts, line))
+    if every and name.replace("-", "_") in sys.stdlib_module_names:
+        return True
+    rows = [row for row in every if not row.weak]
     torn = _callers.caller_of(line) == name  # a release that asks itself for what it lacks
     return any(row.beside or (row.subject == name and not torn) for row in rows)
 

@@ -89,8 +89,8 @@ def torchrun_s_python(facts: Facts) -> str:
 def project(facts: Facts, module: str) -> Program | None:
     """The project that the module is part of, where a file of it ran by its path."""
     root = facts.remarks.get(f"project of {module}")
-    if root is None:
-        return None
+    if root is None or not root.strip("./\\ \u2026"):
+        return None  # a path that somebody shortened
     ran = torchrun_s_python(facts)
     launcher = (
         f"torchrun started the ranks with {ran}, as the first torchrun on PATH is that Python's: where the project is "

@@ -1,5 +1,7 @@
 """What is behind a name that a package lacks, where no table tells of it, and what tells more."""
 
+import sys
+
 from envdoctor.knowledge.questions import is_package
 from envdoctor.rules.packages._missed import SEARCHED, Missed, is_of_numba_cuda
 from envdoctor.rules.rule import Facts, Pattern, known, remedies, shell, versions
@@ -53,6 +55,10 @@ _WHICH_FILE = (
 )
 
 
+_OF_PYTHON = (
+    "this Python is older than the code was written for, or newer, as names went as well, the name is another system's "
+    "alone (Windows, Linux, a Mac), or a file of that name hides Python's own module"
+)
 _OF_ANOTHER_TIME = "is older or newer than what asks (a pin of another package holds it), or is not there"
 _NUMBA_CUDA = (
     "See numba-cuda's release (pip show numba-cuda), and take one that has {what}: a later one, as a rule, against a "
@@ -101,6 +107,8 @@ def behind(missed: Missed) -> str:
             f"{asks} is older than {name}, which drops names with every minor release, {name} is older than what asks, "
             "or its files are of two releases"
         )
+    if name.replace("-", "_") in sys.stdlib_module_names:
+        return _OF_PYTHON
     if "No module named" in line:
         return (
             f"{name} is of another release than its caller was written for, is not whole (a part that its "

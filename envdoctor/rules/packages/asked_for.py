@@ -3,6 +3,12 @@ from envdoctor.rules.packages import _unmet
 from envdoctor.rules.rule import ERROR, Facts, Finding, Findings, Pattern, Target, error_lines, finding, remedies, rule
 
 _NO_BRIDGE = Pattern(r"(?i:numpy is not available)")
+_DONE = Pattern(
+    r"(?i)\bpip3? install (?:-\S{1,20} )*[\w.\[\]=<>-]{1,60}(?:,? (?:torch|python|cuda|on|with) ?\d"
+    r"|.{0,30}\b(?:did ?n[o'\u2019]?t|does ?n[o'\u2019]?t|no|without) (?:help|work|chang|effect)|.{0,20}\balready\b"
+    r"| \d[\w.]*, )"
+)
+"""A person tells that it was installed, or that this did not help."""
 _UNLIKE = Pattern(r"(?i:were compiled with different CUDA)")
 
 
@@ -17,7 +23,7 @@ def asked_for(facts: Facts, target: Target) -> Findings:
     """
     told: set[str] = set()
     for line in error_lines(facts):
-        ask = None if messages.is_log_line(line) else ask_of(line)
+        ask = None if messages.is_log_line(line) or _DONE.search(line) else ask_of(line)
         if ask is None or ask.spoken in told or _is_told(facts, line):
             continue
         version = installed.version(facts, ask.package)

@@ -46,16 +46,21 @@ def extension_kernels(facts: Facts) -> Findings:
     if name is None and not present and facts.origin.kind != "pasted":
         return
     subject = name or " or ".join(present) or "a compiled extension"
-    certain = named or not present
-    whose = subject if certain else "something else"
     scripts = _SCRIPTS if circumstances.FIXED_ARCHITECTURE.stands(facts) else ""
     actual = f"no code for capability {numbers[0]}"
     expected = f"code for capability {numbers[0]}, as torch itself has"
-    message = f"torch covers this GPU (capability {numbers[0]}); the missing kernel is of {whose}: {said.string}"
-    usually = "" if certain else f"it is of {subject}, which the text lists"
+    message = f"The torch that is told of covers this GPU (capability {numbers[0]}): {said.string}"
+    if named:
+        message = f"torch covers this GPU (capability {numbers[0]}); the missing kernel is of {subject}: {said.string}"
+    usually = "" if named else f"it is of {subject}, which the text lists" if present else _OF_NOBODY
     fix = f"Install a release of it that covers the GPU, or compile it here.{scripts}"
     run = shell.with_names(_COMPILE.format(shell.word(numbers[0])), name or "") or ()
     yield finding(subject=subject, actual=actual, expected=expected, message=message, usually=usually, fix=fix, run=run)
 
 
+_OF_NOBODY = (
+    "the missing kernel is of an extension that was compiled for other GPUs (of the traceback's last frames), or another "
+    "torch runs than the one that the text tells of (ask torch.__version__ and torch.cuda.get_arch_list() in the same "
+    "Python)"
+)
 _COMPILE = "TORCH_CUDA_ARCH_LIST={} python -m pip install --no-binary :all: --no-build-isolation"

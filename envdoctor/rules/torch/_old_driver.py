@@ -38,13 +38,15 @@ class OldDriver(NamedTuple):
     fix: Remedy
     repair: tuple[Pin, ...]
     title: str = ""
+    usually: str = ""
 
 
 def old_driver(facts: Facts, target: Target, said: Match[str] | None, cuda: str | None) -> OldDriver:
     """By the error, or by the versions alone; ``cuda`` is torch's, where that is known."""
     driver, offered = questions.driver_version(facts), questions.driver_cuda(facts)
     needed = cuda or _next_major(offered)
-    minimum = questions.minimum_driver(needed, windows=questions.machine_of(facts).windows) if needed else None
+    windows = questions.machine_of(facts).windows
+    minimum = questions.minimum_driver(needed, windows=windows) if needed else None
     need = f"{minimum} or later" if minimum else "a driver that runs torch's CUDA"
     have = (f"driver {driver}" if driver else "this driver") + (f" (CUDA {offered})" if offered else "")
     built = f"torch is built for CUDA {cuda}" if cuda else "torch is built for a newer CUDA"
@@ -59,6 +61,9 @@ def old_driver(facts: Facts, target: Target, said: Match[str] | None, cuda: str 
         old = f": {have} is too old for that, or it {_NOT_REACHED}" if not unknown else f", and the NVIDIA {_OR_NONE}"
         fix = remedies.choose(target, locked, _SEE_IN_PLACE.format(update) + renting, "nvidia-smi")
         return OldDriver("unknown", need, f'{built}{old}: "{said[0]}".', fix, locked, _OPEN)
+    if said is not None and cuda and driver and questions.driver_runs(cuda, driver=driver, windows=windows):
+        message = f'"{said[0]}", although by its number {have} runs CUDA {cuda}, for which torch is built.'
+        return OldDriver(driver, "the library of that driver", message, _ASK_BOTH, (), _REFUSED, _ANOTHER_LIBRARY)
     why = f": it needs {minimum} or later." if minimum else "; the error says so itself."
     message = f"{built}, which {have} cannot run{why}" + (f' ("{said[0]}")' if said and not cuda else "")
     title = ""
@@ -74,6 +79,16 @@ def old_driver(facts: Facts, target: Target, said: Match[str] | None, cuda: str 
     return OldDriver(have.removeprefix("driver "), need, message, fix, locked, title)
 
 
+_REFUSED = "CUDA refuses a driver that should do by its number"
+_ANOTHER_LIBRARY = (
+    "what answers is another libcuda than the driver's (a compat folder, a stub or an image's own copy that is found "
+    "first), the driver was updated without a restart, or the number is another machine's"
+)
+_ASK_BOTH = Remedy(
+    text="Compare the driver that the kernel has loaded with the library that programs find, in the same place; put "
+    "the driver's own first, and restart after an update.",
+    commands=("cat /proc/driver/nvidia/version", "ldconfig -p | grep libcuda", "env | grep LD_LIBRARY_PATH"),
+)
 _OPEN = "CUDA met no driver that it can run with"
 _NOT_REACHED = "is not reached from here (a container without the GPU, libraries of another driver)"
 _OR_NONE = "driver is too old for that, or none is reached"

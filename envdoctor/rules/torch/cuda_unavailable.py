@@ -1,5 +1,6 @@
-from envdoctor.knowledge.questions import driver_owner, gpu_names, hidden_by, nvidia_gpu, torch_cuda
-from envdoctor.rules.rule import ERROR, Facts, Findings, Remedy, finding, known, need, rule
+from envdoctor.knowledge.machine import needs_board_wheels
+from envdoctor.knowledge.questions import driver_owner, gpu_names, hidden_by, line_is_guessed, nvidia_gpu, torch_cuda
+from envdoctor.rules.rule import ERROR, Facts, Findings, Remedy, finding, known, need, remedies, rule
 
 
 @rule(ERROR, subject="CUDA", expected="available", explains=("precision/", "attention/"), for_gpu=True)
@@ -25,6 +26,16 @@ def cuda_unavailable(facts: Facts) -> Findings:
                 "use it.",
                 fix=_BUILD_FOR_IT,
             )
+        return
+    if needs_board_wheels(facts) and line_is_guessed(facts):
+        yield finding(
+            kind="torch-cpu-only",
+            actual=f"torch {torch.version or ''}".rstrip(),
+            expected="NVIDIA's wheel for this JetPack",
+            message="torch sees no GPU on this Jetson.",
+            usually="its wheel is PyPI's, which holds no CUDA for the board",
+            fix=remedies.FOR_JETSON,
+        )
         return
     driver, hidden = known(facts.driver), hidden_by(facts)
     said = f": {torch.cuda_error}" if torch.cuda_error else ""

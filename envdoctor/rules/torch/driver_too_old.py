@@ -60,6 +60,7 @@ def driver_too_old(facts: Facts, target: Target) -> Findings:
         severity=WARNING if in_passing or guessed else None,
         certain=not in_passing and not guessed,
         message=old.message,
+        usually=old.usually,
         fix=old.fix,
         repair=old.repair,
         explains=_OF_TORCH[:1] if in_passing else _OF_TORCH if guessed else (),

@@ -76,3 +76,48 @@ def test_a_word_of_the_sentence_is_no_argument() -> None:
         "With processing_class SFTTrainer.__init__() got an unexpected keyword argument instead.",
     )
     assert not any("argument instead" in found.message.partition(":")[0] for found in told)
+
+
+def test_what_did_not_help_is_not_asked_for() -> None:
+    told = errors("ModuleNotFoundError: No module named 'shelf_utils'", "pip install shelf_utils did not help")
+    assert not any(found.rule == "packages/asked-for" for found in told)
+
+
+def test_names_of_pythons_own_modules_come_with_its_releases() -> None:
+    found = root("AttributeError: module 'inspect' has no attribute 'getargvalues_of'")
+    assert "this Python is older than the code was written for" in found.message
+
+
+def test_a_folder_that_somebody_shortened_is_no_project() -> None:
+    told = errors('  File ".../onnxscript/foo.py", line 3', "ModuleNotFoundError: No module named 'onnxscript'")
+    assert not any("pip install -e ..." in command for found in told for command in found.remedy.commands)
+
+
+def test_a_build_for_intels_gpus_is_no_build_for_the_cpu() -> None:
+    told = errors("torch: 2.6.0+xpu", "AssertionError: Torch not compiled with CUDA enabled")
+    assert not any(found.rule == "torch/cpu-only" for found in told)
+
+
+def test_the_torch_of_a_text_may_be_another_than_runs() -> None:
+    found = root(
+        "Tesla T4, torch 2.5.1+cu124",
+        "RuntimeError: CUDA error: no kernel image is available for execution on the device",
+    )
+    assert "another torch runs than the one that the text tells of" in found.message
+
+
+def test_a_driver_that_should_do_by_its_number_is_not_told_to_be_too_old() -> None:
+    found = root(
+        "torch 2.5.1+cu124, driver 525.85.12",
+        "RuntimeError: CUDA error: CUDA driver version is insufficient for CUDA runtime version",
+    )
+    assert "another libcuda than the driver's" in found.message
+    assert "cannot run" not in found.message
+
+
+def test_pypis_wheel_on_a_jetson_is_for_the_processor() -> None:
+    found = root(
+        "Jetson Orin Nano, JetPack 6", ">>> torch.__version__", "'2.5.1'", ">>> torch.cuda.is_available()", "False"
+    )
+    assert "built for CUDA" not in found.message
+    assert "Jetson" in found.message

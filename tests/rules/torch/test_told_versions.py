@@ -85,4 +85,4 @@ def test_where_any_line_of_such_a_driver_holds_the_card_the_installer_asks_the_d
 def test_a_card_that_no_build_holds_is_said_to_be_so() -> None:
     one = found("Found GPU0 GeForce GT 610 which is of cuda capability 2.1.\n", "torch/no-kernels")
     assert one.remedy.commands == ()
-    assert "No published torch build" in one.remedy.text
+    assert "None of the torch builds that are known" in one.remedy.text

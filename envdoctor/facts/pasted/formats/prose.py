@@ -63,6 +63,11 @@ _AMD = Pattern(
     re.IGNORECASE,
 )
 """An AMD card that somebody tells of; processors are AMD's as well."""
+_INSTALLED_ON = Pattern(
+    r"\b(?:I|we|have|'ve|has|just)\b[\w ]{0,20}?\binstalled\b.{1,60}?\b(?:on|in|with|for) (?=(?:an?|my|our|the)\b)",
+    re.IGNORECASE,
+)
+"""What was installed on a card says nothing against its being here."""
 _BARE_GPU = Pattern(r"\b(?:my|the|an?|with|on) (?P<model>[2-5]0[5-9]0(?: ?Ti)?)\b(?! (?:steps?|px|tokens?|images?))")
 _WINDOWS = Pattern(
     r"(?<![\w/])[A-Za-z]:\\{1,2}[\w$(.]|\\Scripts\\|python_embeded|WinError|\bPS [A-Z]:|win_amd64|\.dll\b"
@@ -217,6 +222,6 @@ def _gpu(lines: list[str], draft: Draft) -> None:
 
 
 def _names(lines: list[str]) -> Iterator[str]:
-    for text in lines:
+    for text in (_INSTALLED_ON.sub("on ", line) for line in lines):
         yield from (match[0] for match in _GPU.finditer(text) if not _other(text, match))
         yield from (f"RTX {match['model']}" for match in _BARE_GPU.finditer(text) if not _other(text, match))
