@@ -59,8 +59,8 @@ def extension_kernels(facts: Facts) -> Findings:
 
 
 _OF_NOBODY = (
-    "the missing kernel is of an extension that was compiled for other GPUs (of the traceback's last frames), or another "
-    "torch runs than the one that the text tells of (ask torch.__version__ and torch.cuda.get_arch_list() in the same "
-    "Python)"
+    "the missing kernel is of an extension that was compiled for other GPUs (of the traceback's last frames), or "
+    "another torch runs than the one that the text tells of (ask torch.__version__ and torch.cuda.get_arch_list() in "
+    "the same Python)"
 )
 _COMPILE = "TORCH_CUDA_ARCH_LIST={} python -m pip install --no-binary :all: --no-build-isolation"
