@@ -164,7 +164,7 @@ def _is_decided(facts: Facts, line: str, name: str) -> bool:
     """Does a row speak of the line because of what stands around it (a fork that took the package's name), or of this
     very package? It knows more than the name tells."""
     every = tuple(errors_in(facts, line))
-    if every and name.replace("-", "_") in sys.stdlib_module_names:
+    if every and (name.replace("-", "_") in sys.stdlib_module_names or "Warning: " in line):
         return True
     rows = [row for row in every if not row.weak]
     torn = _callers.caller_of(line) == name  # a release that asks itself for what it lacks
