@@ -64,9 +64,12 @@ def is_on_a_mac(facts: Facts) -> bool:
 _LINUX_ON_WINDOWS = Pattern(r"Loading binary \S{0,300}\\libbitsandbytes_cpu\.so")
 
 
+_ON_ROCM = Pattern(r"libbitsandbytes_(?:rocm|hip)\w{0,8}|ROCm binary not found")
+
+
 def is_of_another_cause(facts: Facts) -> bool:
     """It never came to look for a library of its own, or no release has it: packages/known-errors."""
-    return messages.in_report(facts, _NO_DRIVER, _BEFORE_11, _LINUX_ON_WINDOWS) is not None
+    return messages.in_report(facts, _NO_DRIVER, _BEFORE_11, _LINUX_ON_WINDOWS, _ON_ROCM) is not None
 
 
 def read(facts: Facts, *, seen: bool) -> Said | None:
