@@ -46,6 +46,7 @@ def told(text: str) -> list[str]:
         ),
         ("# Why is my training so slow?\nThe pictures lie on an HDD, 16 GB of RAM.", "the disk"),
         ("slow data loading from S3\ntorch 2.6.0", "the disk"),
+        ("# Loading the data is slow\nThe pictures are in /mnt/d/data, I use WSL.", "Windows' disk within WSL"),
         ("# Very slow in ComfyUI\nTwelve minutes for a picture of 1536x1536.", "one picture"),
         ("# Inference is too slow\nEach call of the detector needs two seconds on an L4.", "inference"),
         ("# Very slow epochs\nnvidia-smi shows that gpu utilization stays around 8 %.", "a GPU that waits"),
