@@ -32,7 +32,7 @@ def driver_too_old(facts: Facts, target: Target) -> Findings:
     https://github.com/NVIDIA-BioNeMo/nvMolKit/issues/209
     """
     said = questions.messages.anywhere(facts, *_SAYS)
-    if said is not None and "without torch" in facts.remarks:
+    if said is not None and ("without torch" in facts.remarks or "Warp CUDA error" in said.string):
         return  # a program with a CUDA library of its own: packages/known-errors
     cuda, driver, offered = questions.torch_cuda(facts), questions.driver_version(facts), questions.driver_cuda(facts)
     if said is None and cuda is None:
