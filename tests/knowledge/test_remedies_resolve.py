@@ -3,6 +3,7 @@ release, by itself."""
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import shutil
@@ -43,6 +44,7 @@ PINS = _unique([row.pin for row in ROWS if row.pin])
 CURES = _unique([line for row in ROWS for line in row.cured_in])
 
 
+FOR_A_MAC = frozenset({"jax-metal", "tensorflow-metal", "mlx", "mlx-metal", "mlx-lm", "mlx-vlm"})
 WITH_VALUE = ("-r", "--requirement", "-c", "--constraint", "-e", "--editable", "-f", "--find-links")
 REQUIREMENT = re.compile(r"[A-Za-z][\w.-]*(\[[\w,-]+\])?([<>=!~]=?.*)?")
 ELSEWHERE = ("--index-url", "--extra-index-url", "-i", "--find-links", "-f")
@@ -78,7 +80,10 @@ def _resolved(
     assert uv is not None
     argv = [uv, "pip", "compile", "-q", "--no-header", "--no-annotate", "--python-version", python]
     argv += ["--python-platform", platform, "-"]
-    return subprocess.run(argv, input="\n".join(requirements), text=True, capture_output=True, timeout=300, check=False)
+    variables = {**os.environ, "MACOSX_DEPLOYMENT_TARGET": "14.0"}  # uv takes 13 for a Mac's, which MLX left
+    return subprocess.run(
+        argv, input="\n".join(requirements), text=True, capture_output=True, timeout=300, check=False, env=variables
+    )
 
 
 @pytest.mark.parametrize("requirement", [*INSTEAD, *CURES])
@@ -98,7 +103,7 @@ def test_an_old_release_resolves_by_itself(requirement: str) -> None:
 
 @pytest.mark.parametrize("requirements", COMMANDS, ids=" ".join)
 def test_what_a_command_asks_for_is_there(requirements: tuple[str, ...]) -> None:
-    on_a_mac = any(_named(one) in ("jax-metal", "tensorflow-metal") for one in requirements)
+    on_a_mac = any(_named(one) in FOR_A_MAC for one in requirements)
     _is_there(requirements, "aarch64-apple-darwin" if on_a_mac else "x86_64-manylinux_2_28")
 
 
