@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -46,3 +47,14 @@ def test_pip_and_uv_install_the_same_files(path: Path, tmp_path: Path) -> None:
     install("pip", fetched.lock, by_pip, own)
     assert files(by_uv) == files(by_pip)
     assert len(files(by_uv)) > 30
+
+
+@pytest.mark.install
+@pytest.mark.parametrize("name", [name for path in LOCKS if (name := path.suffixes[0][1:]) != "phase1c"])
+def test_nothing_newer_is_out(name: str) -> None:
+    """As the README promises of a release; the old pins of one run stay as they are."""
+    done = subprocess.run(
+        [sys.executable, "-m", "envdoctor", "lock", name, "--check"], capture_output=True, text=True, timeout=600,
+        env={**os.environ, "PIP_CONFIG_FILE": os.devnull},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
