@@ -42,6 +42,12 @@ def _started(mark: Path) -> int:
     raise AssertionError("the child was not started")
 
 
+def _as_from_a_terminal() -> None:
+    """Whoever started the tests may ignore them: a job in the background, nohup."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the parent's death is told by Linux alone")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGKILL])
 @pytest.mark.parametrize("command", ["check", "run"])
@@ -56,7 +62,7 @@ def test_nothing_is_left_running(tmp_path: Path, command: str, number: signal.Si
     variables = {**os.environ, "MARK": str(mark), "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)}
     child = subprocess.Popen(
         argv, env=variables, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler) and None,
+        preexec_fn=_as_from_a_terminal,
     )  # fmt: skip
     grandchild = _started(mark)
     child.send_signal(number)
