@@ -6,6 +6,7 @@ import re
 
 from envdoctor.facts.model import Facts, Packages
 from envdoctor.facts.need import known
+from envdoctor.knowledge import versions
 from envdoctor.knowledge.machine import platform_of
 from envdoctor.knowledge.numbers import line
 from envdoctor.knowledge.torch_builds import Build, build_of, line_of
@@ -21,6 +22,15 @@ def torch_version(facts: Facts) -> str | None:
     if packages is None:
         return None
     return packages.version("torch") or packages.conda.get("pytorch", "").partition(" ")[0] or None
+
+
+def other_backend(facts: Facts) -> str | None:
+    """ROCm or XPU, where torch is a build for AMD's or Intel's GPUs by its own word or by its label."""
+    torch, packages = known(facts.torch), known(facts.packages)
+    if torch is not None and (torch.hip or torch.xpu):
+        return "ROCm" if torch.hip else "XPU"
+    label = (versions.label((packages.version("torch") if packages else None) or "") or "").lower()
+    return next((name for word, name in (("rocm", "ROCm"), ("xpu", "XPU")) if word in label), None)
 
 
 @once

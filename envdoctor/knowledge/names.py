@@ -207,6 +207,7 @@ def only_library_with(argument: str) -> str:
     return found[0] if len(found) == 1 else ""
 
 
+@functools.lru_cache(maxsize=100)  # asked for one and for several, and each library's file is a search
 def libraries_with(argument: str) -> tuple[str, ...]:
     """The libraries that were read of which classes gained or lost an argument of this name, where the name is such
     that no others are likely to have it for different things."""

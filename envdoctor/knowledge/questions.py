@@ -25,7 +25,7 @@ from envdoctor.knowledge.errors import errors_in
 from envdoctor.knowledge.generations import driver_knows, driver_range, generation
 from envdoctor.knowledge.gpus import capability_of, identify, on_bus
 from envdoctor.knowledge.host import allowed_cpus, mebibytes, whole_cpus
-from envdoctor.knowledge.installed_torch import line_is_guessed, torch_build, torch_cuda, torch_version
+from envdoctor.knowledge.installed_torch import line_is_guessed, other_backend, torch_build, torch_cuda, torch_version
 from envdoctor.knowledge.interpreter import first_release, headers_package, last_python, newest_python
 from envdoctor.knowledge.machine import (
     capabilities,
@@ -129,6 +129,7 @@ __all__ = [
     "numbers",
     "nvidia_gpu",
     "on_bus",
+    "other_backend",
     "pairs",
     "platform_of",
     "python_offered",

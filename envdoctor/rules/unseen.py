@@ -7,8 +7,7 @@ from typing import Literal
 
 from envdoctor.facts.model import Facts, Gpu, Unavailable
 from envdoctor.facts.need import known
-from envdoctor.knowledge import versions
-from envdoctor.knowledge.installed_torch import torch_cuda
+from envdoctor.knowledge.installed_torch import other_backend, torch_cuda
 from envdoctor.knowledge.machine import hidden_by, is_board
 from envdoctor.locks.target import Target
 from envdoctor.rules.hardware import framework_needs, on_cpu, other_framework
@@ -109,7 +108,7 @@ def _beyond(facts: Facts, target: Target) -> Iterator[Unseen]:
 
     Who named a target asked for its judgement, and hears from `packages/no-stack` where there is none.
     """
-    if (build := _other_build(facts)) is not None:
+    if (build := other_backend(facts)) is not None:
         yield Unseen(section=f"a {build} build of torch", reason="only NVIDIA GPUs and CPUs are judged", word="judged")
     elif target.is_cpu and not target.asked and (accelerator := _other_accelerator(facts)) is not None:
         yield Unseen(section=accelerator, reason="only NVIDIA GPUs and CPUs are judged", word="judged")
@@ -131,14 +130,6 @@ def _on_cuda(facts: Facts) -> bool:
 
 def _blind(facts: Facts) -> bool:
     return isinstance(facts.interpreter, Unavailable) or isinstance(facts.packages, Unavailable)
-
-
-def _other_build(facts: Facts) -> str | None:
-    torch, packages = known(facts.torch), known(facts.packages)
-    if torch is not None and (torch.hip or torch.xpu):
-        return "ROCm" if torch.hip else "XPU"
-    label = (versions.label((packages.version("torch") if packages else None) or "") or "").lower()
-    return next((name for word, name in (("rocm", "ROCm"), ("xpu", "XPU")) if word in label), None)
 
 
 def _other_accelerator(facts: Facts) -> str | None:

@@ -18,9 +18,7 @@ def problem(facts: Facts, torch: str, mate: Distribution) -> tuple[str, bool] | 
         return None  # nightlies of the three are numbered apart from each other at times
     if versions.label(mate.version) not in (None, *_labels(mate.version)):
         return None  # built from source, against the torch that is there
-    # torchaudio has no release of its own for every torch any more
-    later_audio = mate.name == "torchaudio" and (want or have[:2]) >= have[:2] >= pairs.STABLE_TORCHAUDIO
-    if not demand and want is not None and have[:2] != want and not later_audio:
+    if not demand and want is not None and is_of_another_torch(mate.name, mate.version, torch):
         return f"torch {torch} goes with {mate.name} {want[0]}.{want[1]}", True
     if mate.name == "torchaudio" and have < (0, 11):
         return None  # held no code of CUDA then, and had no builds for its lines
@@ -30,7 +28,19 @@ def problem(facts: Facts, torch: str, mate: Distribution) -> tuple[str, bool] | 
     spelled = tuple(f"CUDA {line}" if line else "CPU" for line in lines)
     major = lines[0].partition(".")[0] == lines[1].partition(".")[0]
     text = f"torch {torch} is a build for {spelled[0]}, {mate.name} {mate.version} for {spelled[1]}"
-    return text, not major or (mate.name == "torchaudio" and not later_audio)
+    return text, not major or (mate.name == "torchaudio" and not _serves_later(mate.name, have, want))
+
+
+def is_of_another_torch(name: str, version: str, torch: str) -> bool:
+    """Was this release of a mate made for another torch, and does not serve this one? Of a torch that nobody looked up
+    nothing is said."""
+    want, have = _series(name, torch), versions.release(version)
+    return want is not None and have is not None and have[:2] != want and not _serves_later(name, have, want)
+
+
+def _serves_later(name: str, have: tuple[int, ...], want: tuple[int, ...] | None) -> bool:
+    """torchaudio has no release of its own for every torch any more."""
+    return name == "torchaudio" and (want or have[:2]) >= have[:2] >= pairs.STABLE_TORCHAUDIO
 
 
 def _series(name: str, torch: str) -> tuple[int, ...] | None:

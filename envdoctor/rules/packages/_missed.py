@@ -88,11 +88,9 @@ class Missed:
         if "o module named" not in self.line:
             return tuple(row.at(self.version) for row in names.of_name(self.module, self.what))
         above = "is not a package" in self.line
-        found = (row for row in names.of_module(f"{self.module}.{self.what}") if above or self._is_told_by(row))
+        told = names.of_module(f"{self.module}.{self.what}")
+        found = (row for row in told if above or row.is_of(self.module, self.what))
         return tuple(row.at(self.version) for row in found)
-
-    def _is_told_by(self, row: names.Name) -> bool:
-        return row.is_of(self.module, self.what)
 
     @property
     def is_attribute(self) -> bool:

@@ -66,12 +66,11 @@ class BuiltFor:
             )
             return text, from_source.replace("install ", "install --force-reinstall ", 1)
         backend = label if re.fullmatch(r"cpu|cu\d{2,3}", label) else "auto"
-        text = f"Install the xformers that was made for torch {self.torch}"
-        if not _serves_every_python(self.torch):
-            text += f" and this Python ({tag} in its file's name)"
-        text += f", {made}," if made else ","
         if made == pairs.UNBOUND_XFORMERS:
             text = f"Install xformers {made}, whose builds go with torch 2.10 and later and differ by their CUDA,"
+        else:
+            python = "" if _serves_every_python(self.torch) else f" and this Python ({tag} in its file's name)"
+            text = f"Install the xformers that was made for torch {self.torch}{python}{f', {made},' if made else ','}"
         text += f" from the index that torch came from, into this very Python, or {build}; or remove it."
         command = shell.with_requirements(
             f"uv pip install --torch-backend={backend} --no-deps --reinstall-package xformers",

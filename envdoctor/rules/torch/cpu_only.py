@@ -1,11 +1,9 @@
 from envdoctor.knowledge.machine import needs_board_wheels
-from envdoctor.knowledge.questions import circumstances, messages, nvidia_gpu, torch_cuda, torch_version
+from envdoctor.knowledge.questions import circumstances, messages, nvidia_gpu, other_backend, torch_cuda, torch_version
 from envdoctor.rules.rule import ERROR, Facts, Finding, Findings, Pattern, Skip, Target, finding, known, remedies, rule
 from envdoctor.rules.torch import _meant_gpu
 
 _SAYS = Pattern(r"Torch not compiled with CUDA enabled")
-_OF_OTHERS = Pattern(r"\+(?:xpu|rocm)")
-"""The label of a build for Intel's or AMD's GPUs."""
 _JETSON = Pattern(r"Jetson|Orin|Xavier|Tegra")
 _OF_TORCH = ("torch/cuda-unavailable", "torch/cuda-error")
 _EXPLAINED = (
@@ -34,7 +32,7 @@ def cpu_only(facts: Facts, target: Target) -> Findings:
     if said is None and (version is None or cuda is None):
         raise Skip("which build of torch is installed is not known")
     guessed = said is not None and not (torch is not None and torch.cuda) and "+cu" not in (version or "")
-    if (cuda and not guessed) or (torch is not None and (torch.hip or torch.xpu)) or _OF_OTHERS.search(version or ""):
+    if (cuda and not guessed) or other_backend(facts) is not None:
         return
     gpu, name = nvidia_gpu(facts), f"torch {version}" if version else "torch"
     evidence = gpu or _meant_gpu.signs_of_gpu(facts)
